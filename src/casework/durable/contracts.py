@@ -1,0 +1,179 @@
+"""What crosses the durable boundary: one frozen dataclass in and one out per activity, signal and update.
+
+Workflow code imports this module and never an activity body. Names here are written into histories: a field may be
+added with a default, never renamed or removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+RUN_WORKFLOW = "casework.run"
+SWEEP_WORKFLOW = "casework.sweep"
+CALL_MODEL = "casework.call_model"
+CALL_TOOL = "casework.call_tool"
+PROJECT = "casework.project"
+SWEEP = "casework.sweep_runs"
+DECIDE_SIGNAL = "decide"
+DECIDE_UPDATE = "decide_and_confirm"
+CANCEL_SIGNAL = "cancel"
+STATE_QUERY = "state"
+
+
+@dataclass(frozen=True)
+class RunStart:
+    """Input of the run workflow. `bundle` is the pinned workflow with its agents, as applied (PinnedWorkflow)."""
+
+    run_id: str
+    tenant: str
+    user: str
+    input: Mapping[str, Any]
+    bundle: Mapping[str, Any]
+    workflow_version: int
+    turn_limit: int = 5
+    model: str | None = None
+    carried: Mapping[str, Any] | None = None
+    """State taken over at a roll-over; None at the first start."""
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """Result of the run workflow."""
+
+    status: str
+    outcome: str | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose step an activity works on, on every activity's input."""
+
+    tenant: str
+    run_id: str
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """Ask a model once. The transcript is read up to `up_to`; the answer is written at `position`.
+
+    `say` are user messages that this call writes first, at the positions before `position`.
+    """
+
+    owner: Owner
+    path: str
+    workflow: str
+    workflow_version: int
+    node: str
+    agent: str
+    turn: int
+    up_to: int
+    position: int
+    say: tuple[Say, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+    model: str | None = None
+    outbox: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Say:
+    """A user message: ready words, or (with `words` None) the node's rendered input template."""
+
+    position: int
+    words: str | None = None
+
+
+@dataclass(frozen=True)
+class ToolRequest:
+    """A tool the model asked for: its arguments stay in the transcript, at `index` of the answer."""
+
+    index: int
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """What control flow needs of the answer: tools to call, or the node's output."""
+
+    requests: tuple[ToolRequest, ...] = ()
+    output: Any = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """Run one tool. Its arguments come from the answer at `answer_position`, or ready-made from `arguments`."""
+
+    owner: Owner
+    path: str
+    workflow: str
+    workflow_version: int
+    node: str
+    agent: str
+    turn: int
+    name: str
+    position: int = 0
+    """Where the tool's message goes in the transcript; 0 writes none (a TOOL node)."""
+    answer_position: int = 0
+    index: int = 0
+    call_id: str = ""
+    arguments: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    outbox: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolReply:
+    """`state` is COMPLETED, or FAILED where the model was told an error. `result` only for TOOL nodes."""
+
+    state: Literal["COMPLETED", "FAILED"]
+    result: Any = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Project:
+    """Apply outbox entries, nothing else."""
+
+    owner: Owner
+    outbox: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A person's answer, as signal and as update."""
+
+    review_id: str
+    decision_id: str
+    command: str
+    reason: str
+    reviewer: str
+
+
+@dataclass(frozen=True)
+class DecisionReply:
+    """Answer of the update. `reason` says why a decision was not accepted."""
+
+    accepted: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class CancelRequest:
+    """Stop the run."""
+
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """Counts of one sweep: rows started anew, rows closed as FAILED, rows looked at."""
+
+    started: int = 0
+    failed: int = 0
+    seen: int = 0

@@ -1,0 +1,142 @@
+"""Every error that a user can meet, named by what the caller can do about it.
+
+    CaseworkError
+    ├── InputError                    mend the request and send it again
+    │   ├── BlankIdError
+    │   ├── UnserialisableError
+    │   ├── ManifestError             a manifest was refused; names file, node and remedy
+    │   ├── ExpressionError           a CEL expression or a Liquid template does not hold
+    │   ├── ToolDeclarationError      a tool cannot be registered as it is written
+    │   ├── SettingsError             a setting is unknown or has no valid value
+    │   └── PolicyFileError           a policy file was refused; names row and column
+    ├── NotFoundError                 what was named does not exist
+    ├── AccessError                   the caller may not do this
+    ├── StateError                    not possible in the present state; look, then decide anew
+    │   ├── StaleReviewError          the review is not the current one, or was decided
+    │   └── IdempotencyConflictError  the key was used with another body
+    ├── OperationError                an operation of a run did not succeed
+    │   ├── RetryableError            the operation is tried again (retry the operation)
+    │   │   └── StoreUnavailableError the database cannot be reached; costs no attempt
+    │   ├── ToldError                 the model is told and goes on (tell the model)
+    │   └── FatalError                the run ends FAILED (fail the run)
+    │       ├── ConflictError         a row is not what this write may touch
+    │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
+    └── LocalStackError               a local server cannot be started or joined
+
+The three classes under OperationError are never mixed: a retriable fault is no message for the model, and what the
+model is told fails no run. `retryable` is a fact of the class, not of the caller.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CaseworkError(Exception):
+    """Base of all errors of this package. The message says what, which value, and what to do."""
+
+    retryable: ClassVar[bool] = False
+
+
+class InputError(CaseworkError):
+    """The request is at fault. `field` names the part, where there is one."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class BlankIdError(InputError):
+    """An id is empty or only blanks."""
+
+    def __init__(self, field: str, value: str) -> None:
+        super().__init__(f"{field} is blank ({value!r}). Pass a text that names it.", field=field)
+
+
+class UnserialisableError(InputError):
+    """A value has no JSON form."""
+
+    def __init__(self, field: str, found: str) -> None:
+        super().__init__(
+            f"{field} cannot be stored: {found}. Pass None, bool, numbers, text, aware datetimes, UUIDs, lists, "
+            "or mappings with text keys.",
+            field=field,
+        )
+
+
+class ManifestError(InputError):
+    """A manifest was refused at admission."""
+
+
+class ExpressionError(InputError):
+    """An expression or template does not parse, names something unknown, or gives the wrong type."""
+
+
+class ToolDeclarationError(InputError):
+    """A tool function cannot be registered as it is written."""
+
+
+class SettingsError(InputError):
+    """A setting is unknown or its value is not valid."""
+
+
+class PolicyFileError(InputError):
+    """A policy file was refused; nothing of it was loaded."""
+
+
+class NotFoundError(CaseworkError):
+    """What was named does not exist, or not for this tenant."""
+
+
+class AccessError(CaseworkError):
+    """The caller is not known or has not the role."""
+
+
+class StateError(CaseworkError):
+    """The present state does not allow it."""
+
+
+class StaleReviewError(StateError):
+    """The review is not the current one, or it has been decided."""
+
+
+class IdempotencyConflictError(StateError):
+    """The idempotency key was used before with another body."""
+
+
+class OperationError(CaseworkError):
+    """An operation of a run did not succeed."""
+
+
+class RetryableError(OperationError):
+    """Passing trouble: the engine tries the operation again. `retry_after` is in seconds, if the peer named one."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class StoreUnavailableError(RetryableError):
+    """The database cannot be reached. Nothing was done; trying again costs the step no attempt."""
+
+
+class ToldError(OperationError):
+    """The tool's answer to the model is this text: wrong arguments, or a business refusal. The run goes on."""
+
+
+class FatalError(OperationError):
+    """The run cannot go on and ends FAILED with this reason."""
+
+
+class ConflictError(FatalError):
+    """A write met a row that it may not touch; recorded as an event, never tried again."""
+
+
+class PolicyUnavailableError(FatalError):
+    """No policy row can be read, and the setting `policy_fallback` is `fail_closed`."""
+
+
+class LocalStackError(CaseworkError):
+    """A local server cannot be started or joined; the message names the folder, port or process."""

@@ -1,0 +1,149 @@
+"""Plain values: one rule for what crosses a boundary (PostgreSQL, Temporal, HTTP) and in which form.
+
+- A Decimal is a JSON number with all its digits, in both directions; a JSON number with a fraction is read as
+  Decimal, never as float. Floats are written with the digits of their `repr`.
+- A datetime is an ISO-8601 instant in UTC; a naive one is refused. UUIDs and enums are their text.
+- NUL becomes U+2400 and a lone surrogate U+FFFD, because PostgreSQL holds neither; NaN and the infinities become
+  the texts "NaN", "Infinity" and "-Infinity", because JSON has no such numbers. `clean` counts what it replaced, and
+  the row that is written records the count (`cleaned`), so nothing changes in silence and no result is lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import simplejson
+
+from casework.errors import UnserialisableError
+
+Plain = Any
+"""What JSON can say: None, bool, int, Decimal, float, str, list and dict with text keys, nested."""
+
+_UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
+MAX_DEPTH = 100
+"""Deepest nesting of a plain value."""
+
+
+class Cleaned(NamedTuple):
+    """A value that PostgreSQL can hold, and how many replacements that took."""
+
+    value: Plain
+    replaced: int
+
+
+def plain(value: Any, field: str = "value") -> Plain:
+    """`value` as plain data: dataclasses, pydantic models, tuples and sets become dicts and lists.
+
+    Raises:
+        UnserialisableError: a part of it has no plain form; names the field and the type.
+    """
+    return _plain(value, field, 0)
+
+
+def _plain(value: Any, field: str, depth: int) -> Plain:
+    if value is None or isinstance(value, (bool, str, Decimal)) and not isinstance(value, Enum):
+        return value
+    if isinstance(value, Enum):
+        return _plain(value.value, field, depth)
+    if isinstance(value, (int, float)):
+        return value
+    if depth > MAX_DEPTH:
+        raise UnserialisableError(field, f"nesting deeper than {MAX_DEPTH}")
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return instant(value, field)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {_key(key, field): _plain(item, f"{field}.{key}", depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, f"{field}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item, field, depth + 1) for item in value), key=dumps)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (f.name for f in dataclasses.fields(value))
+        return {name: _plain(getattr(value, name), f"{field}.{name}", depth + 1) for name in names}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return _plain(dump(by_alias=True), field, depth + 1)
+    raise UnserialisableError(field, type(value).__name__)
+
+
+def _key(key: Any, field: str) -> str:
+    if isinstance(key, Enum):
+        key = key.value
+    if isinstance(key, (str, UUID)):
+        return str(key)
+    raise UnserialisableError(f"{field} (a key)", type(key).__name__)
+
+
+def instant(value: datetime, field: str = "value") -> str:
+    """The UTC instant of an aware datetime, ISO-8601 with microseconds.
+
+    Raises:
+        UnserialisableError: the datetime has no time zone.
+    """
+    if value.tzinfo is None:
+        raise UnserialisableError(field, "datetime without time zone")
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def clean(value: Plain) -> Cleaned:
+    """`value` without the characters and numbers that PostgreSQL cannot hold (see the module)."""
+    if isinstance(value, str):
+        text, count = _UNHOLDABLE.subn(lambda m: "\u2400" if m[0] == "\x00" else "\ufffd", value)
+        return Cleaned(text, count)
+    if isinstance(value, (float, Decimal)):
+        return _clean_number(value)
+    if isinstance(value, dict):
+        keys = [clean(key) for key in value]
+        items = [clean(item) for item in value.values()]
+        made = {key.value: item.value for key, item in zip(keys, items, strict=True)}
+        return Cleaned(made, sum(part.replaced for part in (*keys, *items)))
+    if isinstance(value, list):
+        items = [clean(item) for item in value]
+        return Cleaned([item.value for item in items], sum(item.replaced for item in items))
+    return Cleaned(value, 0)
+
+
+def _clean_number(value: float | Decimal) -> Cleaned:
+    if math.isfinite(value):
+        return Cleaned(value, 0)
+    if math.isnan(value):
+        return Cleaned("NaN", 1)
+    return Cleaned("Infinity" if value > 0 else "-Infinity", 1)
+
+
+def dumps(value: Any) -> str:
+    """The canonical JSON of `value`: cleaned, keys sorted, no spaces, Decimals with all their digits.
+
+    Raises:
+        UnserialisableError: a part of it has no plain form.
+    """
+    return simplejson.dumps(
+        clean(plain(value)).value, use_decimal=True, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def loads(text: str | bytes) -> Plain:
+    """The plain value of a JSON text; numbers with a fraction are Decimals.
+
+    Raises:
+        ValueError: not JSON; NaN and Infinity are not JSON.
+    """
+    return simplejson.loads(text, use_decimal=True, allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
