@@ -11,6 +11,7 @@
     │   └── PolicyFileError           a policy file was refused; names row and column
     ├── NotFoundError                 what was named does not exist
     ├── AccessError                   the caller may not do this
+    │   └── UnauthenticatedError      no valid token came with the request
     ├── StateError                    not possible in the present state; look, then decide anew
     │   ├── StaleReviewError          the review is not the current one, or was decided
     │   └── IdempotencyConflictError  the key was used with another body
@@ -21,6 +22,7 @@
     │   └── FatalError                the run ends FAILED (fail the run)
     │       ├── ConflictError         a row is not what this write may touch
     │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
+    ├── UnreachableError              a server cannot be reached, or says that it is not ready
     └── LocalStackError               a local server cannot be started or joined
 
 The three classes under OperationError are never mixed: a retriable fault is no message for the model, and what the
@@ -29,7 +31,8 @@ model is told fails no run. `retryable` is a fact of the class, not of the calle
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class CaseworkError(Exception):
@@ -92,8 +95,16 @@ class AccessError(CaseworkError):
     """The caller is not known or has not the role."""
 
 
+class UnauthenticatedError(AccessError):
+    """No token came with the request, or none that is valid."""
+
+
 class StateError(CaseworkError):
-    """The present state does not allow it."""
+    """The present state does not allow it. `details` are facts of that state, as plain data for the caller."""
+
+    def __init__(self, message: str, *, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = dict(details or {})
 
 
 class StaleReviewError(StateError):
@@ -136,6 +147,10 @@ class ConflictError(FatalError):
 
 class PolicyUnavailableError(FatalError):
     """No policy row can be read, and the setting `policy_fallback` is `fail_closed`."""
+
+
+class UnreachableError(CaseworkError):
+    """A server cannot be reached, or it answers that it cannot serve now. Nothing was done, or it is not known."""
 
 
 class LocalStackError(CaseworkError):
