@@ -40,9 +40,9 @@ def event_id(run_id: UUID, path: str, kind: str) -> UUID:
     return derived_id(run_id, path, f"event:{kind}")
 
 
-def message_id(run_id: UUID, path: str, role: str) -> UUID:
-    """The transcript row that the step at `path` writes in `role`."""
-    return derived_id(run_id, path, f"message:{role}")
+def message_id(run_id: UUID, path: str, position: int) -> UUID:
+    """The transcript row that the step at `path` writes at `position`."""
+    return derived_id(run_id, path, f"message:{position}")
 
 
 def review_id(run_id: UUID, path: str) -> UUID:

@@ -50,32 +50,39 @@ def plain(value: Any, field: str = "value") -> Plain:
 
 
 def _plain(value: Any, field: str, depth: int) -> Plain:
-    if value is None or isinstance(value, (bool, str, Decimal)) and not isinstance(value, Enum):
-        return value
     if isinstance(value, Enum):
-        return _plain(value.value, field, depth)
-    if isinstance(value, (int, float)):
+        value = value.value
+    if value is None or isinstance(value, (bool, str, int, float, Decimal)):
         return value
     if depth > MAX_DEPTH:
         raise UnserialisableError(field, f"nesting deeper than {MAX_DEPTH}")
+    as_text = _text_form(value, field)
+    if as_text is not None:
+        return as_text
+    return _container(value, field, depth + 1)
+
+
+def _text_form(value: Any, field: str) -> str | None:
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, datetime):
         return instant(value, field)
-    if isinstance(value, date):
-        return value.isoformat()
+    return value.isoformat() if isinstance(value, date) else None
+
+
+def _container(value: Any, field: str, depth: int) -> Plain:
     if isinstance(value, Mapping):
-        return {_key(key, field): _plain(item, f"{field}.{key}", depth + 1) for key, item in value.items()}
+        return {_key(key, field): _plain(item, f"{field}.{key}", depth) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item, f"{field}[{i}]", depth + 1) for i, item in enumerate(value)]
+        return [_plain(item, f"{field}[{i}]", depth) for i, item in enumerate(value)]
     if isinstance(value, (set, frozenset)):
-        return sorted((_plain(item, field, depth + 1) for item in value), key=dumps)
+        return sorted((_plain(item, field, depth) for item in value), key=dumps)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = (f.name for f in dataclasses.fields(value))
-        return {name: _plain(getattr(value, name), f"{field}.{name}", depth + 1) for name in names}
+        return {name: _plain(getattr(value, name), f"{field}.{name}", depth) for name in names}
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        return _plain(dump(by_alias=True), field, depth + 1)
+        return _plain(dump(by_alias=True), field, depth)
     raise UnserialisableError(field, type(value).__name__)
 
 

@@ -34,8 +34,6 @@ class RunStart:
     workflow_version: int
     turn_limit: int = 5
     model: str | None = None
-    carried: Mapping[str, Any] | None = None
-    """State taken over at a roll-over; None at the first start."""
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,16 @@ class EventEntry:
 
 @dataclass(frozen=True, slots=True)
 class MessageEntry:
-    """One row of the transcript. `position` counts from 1 over the run, assigned by the workflow, without holes."""
+    """One row of the transcript. `position` counts from 1 over the run, assigned by the workflow, without holes.
+
+    A `note` stands where a failed step left no message; it is written only if the position is still empty, and no
+    model reads it.
+    """
 
     path: str
     position: int
     agent: str
-    role: Literal["user", "assistant", "tool"]
+    role: Literal["user", "assistant", "tool", "note"]
     content: str
     at: str
     call_id: str | None = None

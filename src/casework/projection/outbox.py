@@ -7,7 +7,6 @@ changes nothing. Of calls that run side by side only the first takes a parcel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +25,26 @@ EMPTY = Parcel((), 0)
 
 
 class Outbox:
-    """Entries that no returned activity has carried yet, oldest first."""
+    """Entries that no returned activity has carried yet, oldest first; `confirmed` is the number of the last that has."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, dict[str, Any]]] = []
         self._last = 0
         self._travelling = 0
+        self.confirmed = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def last(self) -> int:
+        """Number of the newest entry; it is a row once `confirmed` has reached it."""
+        return self._last
+
+    @property
+    def travelling(self) -> bool:
+        """Whether a parcel is on its way."""
+        return self._travelling > 0
 
     def add(self, *entries: Entry) -> None:
         """Put entries at the end."""
@@ -44,7 +54,7 @@ class Outbox:
 
     def take(self) -> Parcel:
         """All that is waiting, or nothing while an earlier parcel is still on its way with the same entries."""
-        if not self._waiting or self._travelling:
+        if not self._waiting or self.travelling:
             return EMPTY
         self._travelling += 1
         return Parcel(tuple(data for _, data in self._waiting), self._last)
@@ -52,6 +62,7 @@ class Outbox:
     def confirm(self, parcel: Parcel) -> None:
         """The activity with `parcel` returned: its entries are rows now."""
         self._land(parcel)
+        self.confirmed = max(self.confirmed, parcel.last)
         self._waiting = [(number, data) for number, data in self._waiting if number > parcel.last]
 
     def give_back(self, parcel: Parcel) -> None:
@@ -61,13 +72,3 @@ class Outbox:
     def _land(self, parcel: Parcel) -> None:
         if parcel.last:
             self._travelling -= 1
-
-    def unsent(self) -> list[dict[str, Any]]:
-        """What a successor has to send (roll-over)."""
-        return [data for _, data in self._waiting]
-
-    def restore(self, entries: Iterable[dict[str, Any]]) -> None:
-        """Take over what a predecessor had not sent."""
-        for data in entries:
-            self._last += 1
-            self._waiting.append((self._last, data))

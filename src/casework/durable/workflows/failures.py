@@ -1,0 +1,76 @@
+"""What can go wrong in a visit, as the graph engine and the reader see it."""
+
+from __future__ import annotations
+
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType
+
+from casework.errors import FatalError, StoreUnavailableError
+
+
+class StepFailedError(Exception):
+    """The engine gave a step up: its attempts are used, or the error is not to be retried.
+
+    `fatal` tells a fault that ends the run whatever the graph says (a conflict, an unregistered tool) from one that
+    the model is told or an `onError` edge may catch.
+    """
+
+    def __init__(self, path: str, reason: str, *, fatal: bool) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
+        self.fatal = fatal
+
+
+class VisitFailedError(Exception):
+    """A visit of a graph node ends by this error; an `onError` edge may catch it."""
+
+
+_FATAL = {"FatalError", "ConflictError", "PolicyUnavailableError", "UnserialisableError", "NotFoundError"}
+
+
+def reason_of(error: BaseException | None) -> str:
+    """The text of the root failure, without the engine's wrapping around it."""
+    seen: BaseException | None = error
+    while seen is not None and seen.__cause__ is not None and not isinstance(seen, (StepFailedError, VisitFailedError)):
+        seen = seen.__cause__
+    if isinstance(seen, TimeoutError):
+        return _timeout_text(seen)
+    if isinstance(seen, ApplicationError):
+        return seen.message
+    return "" if seen is None else str(seen) or type(seen).__name__
+
+
+def _timeout_text(error: TimeoutError) -> str:
+    if error.type is TimeoutType.HEARTBEAT:
+        return "the worker that ran it was lost (no heartbeat)"
+    return f"time-out ({error.type.name.lower() if error.type else 'unknown'})"
+
+
+def never_started(error: ActivityError) -> bool:
+    """Whether the step waited in the queue for its whole time and no worker ever took it."""
+    cause = error.cause
+    if not isinstance(cause, TimeoutError):
+        return False
+    return cause.type is TimeoutType.SCHEDULE_TO_START
+
+
+def store_unavailable(error: ActivityError) -> bool:
+    """Whether the step could not reach the database; then nothing was done."""
+    cause = error.cause
+    return isinstance(cause, ApplicationError) and cause.type == StoreUnavailableError.__name__
+
+
+def step_failure(path: str, error: ActivityError) -> StepFailedError:
+    """The engine's error as ours."""
+    cause = error.cause
+    fatal = isinstance(cause, ApplicationError) and cause.type in _FATAL
+    return StepFailedError(path, reason_of(error), fatal=fatal)
+
+
+def root_failure(error: BaseException) -> str:
+    """The reason written on a FAILED run: kind and text of the root failure."""
+    reason = reason_of(error)
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    ours = (StepFailedError, VisitFailedError, ApplicationError, FatalError, TimeoutError)
+    return reason if isinstance(root, ours) else f"{type(root).__name__}: {reason}"

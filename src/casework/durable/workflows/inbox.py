@@ -1,0 +1,81 @@
+"""Decisions that reach a run: judged on arrival on the run's own state, whatever the tables say.
+
+Every decision gets one answer for good, kept by `decision_id`, so a repeated signal or update has no second effect.
+Stale, duplicate and refused decisions are ignored, and recorded as such.
+"""
+
+from __future__ import annotations
+
+from casework.durable.contracts import Decision, DecisionReply
+from casework.durable.workflows.journal import Journal, now
+from casework.projection import DecisionEntry, StepEntry
+from casework.review import Ignored, OpenReview, judge
+
+
+class Inbox:
+    """The decisions of one run."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._open: OpenReview | None = None
+        self._path = ""
+        self._paths: dict[str, str] = {}
+        self._answers: dict[str, DecisionReply] = {}
+        self.accepted: Decision | None = None
+
+    def ask(self, path: str, review: OpenReview) -> None:
+        """From now on `review` is the one that may be answered."""
+        self._open, self._path, self.accepted = review, path, None
+        self._paths[review.review_id] = path
+
+    def close(self) -> None:
+        """No review is open any more."""
+        self._open = None
+
+    def receive(self, decision: Decision) -> DecisionReply:
+        """Judge a decision; the same `decision_id` again gets the first answer."""
+        known = self._answers.get(decision.decision_id)
+        if known is not None:
+            return known
+        verdict = judge(self._open, decision)
+        reply = DecisionReply(False, verdict.reason) if isinstance(verdict, Ignored) else DecisionReply(True)
+        self._answers[decision.decision_id] = reply
+        if reply.accepted:
+            self._accept(decision)
+        else:
+            self._ignore(decision, reply.reason or "")
+        return reply
+
+    def _accept(self, decision: Decision) -> None:
+        assert self._open is not None
+        outcome = self._open.outcomes.get(decision.command)
+        self._record(self._path, decision, accepted=True, ignored=None, outcome=outcome)
+        result = {"command": decision.command, "reason": decision.reason, "reviewer": decision.reviewer}
+        self._journal.add(StepEntry(self._path, "decision", decision.command, "COMPLETED", now(), result))
+        self._journal.event(self._path, "agent.decision_accepted", result)
+        self.accepted, self._open = decision, None
+
+    def _ignore(self, decision: Decision, why: str) -> None:
+        path = self._paths.get(decision.review_id)
+        if path is not None:
+            self._record(path, decision, accepted=False, ignored=why, outcome=None)
+        data = {"review_id": decision.review_id, "command": decision.command, "reviewer": decision.reviewer, "why": why}
+        self._journal.event(path or "", f"decision_ignored:{decision.decision_id}", data)
+
+    def _record(
+        self, path: str, decision: Decision, *, accepted: bool, ignored: str | None, outcome: str | None
+    ) -> None:
+        self._journal.add(
+            DecisionEntry(
+                path=path,
+                review_id=decision.review_id,
+                decision_id=decision.decision_id,
+                command=decision.command,
+                reason=decision.reason,
+                reviewer=decision.reviewer,
+                at=now(),
+                accepted=accepted,
+                ignored=ignored,
+                outcome=outcome,
+            )
+        )

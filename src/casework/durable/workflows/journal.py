@@ -1,0 +1,97 @@
+"""What a run tells its readers: the one place that makes outbox entries, versions and transcript positions.
+
+The run's row is written as a whole, each time with the next version. The tree's listener feeds the journal with the
+starts and ends of visits; what an activity does inside a visit it records itself, together with its result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio import workflow
+
+from casework.durable.workflows.failures import reason_of
+from casework.projection import ContextEntry, Entry, EventEntry, LogEntry, Outbox, RunEntry
+from casework.projection.entries import Status
+from casework.tasktree import Job, Stage, TaskNode
+from casework.values import instant
+
+
+def now() -> str:
+    """The engine's clock: the same instant on every replay."""
+    return instant(workflow.now())
+
+
+class Journal:
+    """Entries of one run, in order."""
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.recommendation: Any = None
+        self.status: Status = "PENDING"
+        self._version = 0
+        self._position = 0
+        self._turn = 0
+        self._loops = 0
+        self._node: str | None = None
+
+    @property
+    def position(self) -> int:
+        """The last transcript position given out."""
+        return self._position
+
+    def next_position(self) -> int:
+        """The next free transcript position."""
+        self._position += 1
+        return self._position
+
+    def add(self, *entries: Entry) -> None:
+        """Put entries in the outbox as they are."""
+        self.outbox.add(*entries)
+
+    def event(self, path: str, kind: str, data: Any = None) -> None:
+        """A milestone at `path`."""
+        self.add(EventEntry(path, kind, now(), data))
+
+    def log(self, path: str, level: Any, message: str) -> None:
+        """A line for the reader of the run."""
+        self.add(LogEntry(path, self._node or "", level, message, now()))
+
+    def enter(self, node: str, turn: int, loops: int) -> None:
+        """The run's place in the graph has changed; the row follows with `run`."""
+        self._node, self._turn, self._loops = node, turn, loops
+
+    def run(self, status: Status, *, outcome: str | None = None, failure: str | None = None) -> None:
+        """The run's row as it is from now on."""
+        self._version += 1
+        self.status = status
+        self.add(
+            RunEntry(
+                version=self._version,
+                status=status,
+                turn=self._turn,
+                current_node=self._node,
+                loop_count=self._loops,
+                at=now(),
+                recommendation=self.recommendation,
+                outcome=outcome,
+                failure=failure,
+            )
+        )
+
+    def output(self, path: str, key: str, visit: int, value: Any) -> None:
+        """A node's output under its key."""
+        self.add(ContextEntry(path, key, visit, value, now()))
+
+    def on_stage(self, node: TaskNode, stage: Stage) -> None:
+        """The tree's listener: visits of graph nodes become events."""
+        if not isinstance(node, Job):
+            return
+        if stage is Stage.AT_JOB_START:
+            self.event(node.path, "agent.node_started", {"node": node.name})
+        elif stage is Stage.AT_EXCEPTION:
+            self.event(node.path, "agent.node_failed", {"node": node.name, "error": reason_of(node.exception)})
+        elif stage is Stage.AT_TERMINATE:
+            self.event(node.path, "agent.node_terminated", {"node": node.name})
+        elif stage is Stage.AT_JOB_END and node.exception is None:
+            self.event(node.path, "agent.node_completed", {"node": node.name})

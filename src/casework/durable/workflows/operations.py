@@ -1,0 +1,120 @@
+"""Sending activities: each carries the outbox, has its operation's policy, and is named by the path of its node.
+
+Two failures use no attempt, because nothing was done: a step that waited in the queue for its whole time, and a step
+that could not reach the database. Both are scheduled again for as long as it takes; a run that outlives its workers
+must not die of a database restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from casework.durable import contracts, policies
+from casework.durable.policies import OperationPolicy
+from casework.durable.workflows.failures import StepFailedError, never_started, step_failure, store_unavailable
+from casework.durable.workflows.journal import Journal, now
+from casework.projection import Parcel, StepEntry
+
+Reply = TypeVar("Reply")
+ACTIVITY_ID_LIMIT = 200
+"""Longer paths are hashed, because the server refuses long activity ids."""
+
+
+class Operations:
+    """Activities of one run."""
+
+    def __init__(self, owner: contracts.Owner, journal: Journal) -> None:
+        self.owner = owner
+        self._journal = journal
+        self._flushing = asyncio.Lock()
+        self._flushes = 0
+
+    async def execute(
+        self,
+        activity: str,
+        path: str,
+        name: str,
+        policy: OperationPolicy,
+        reply: type[Reply],
+        request: Callable[[tuple[dict[str, Any], ...]], Any],
+    ) -> Reply:
+        """Run `activity` at `path` until it returns or is given up.
+
+        `request` makes its input from the outbox entries it is to carry; `name` is the tool's or the model's in the
+        ledger. A step that is given up closes its ledger row with the next write.
+
+        Raises:
+            StepFailedError: attempts used up, or an error that is not retried.
+        """
+        waits = 0
+        while True:
+            try:
+                return await self._once(activity, path, policy, reply, request)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
+                if store_unavailable(error):
+                    await workflow.sleep(policies.STORE_PATIENCE[min(waits, len(policies.STORE_PATIENCE) - 1)])
+                    waits += 1
+                elif not never_started(error):
+                    failure = step_failure(path, error)
+                    self._give_up(path, name, policy, failure)
+                    raise failure from error
+
+    def _give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
+        if policy is policies.STORE:
+            return
+        kind: Literal["tool", "model"] = "model" if policy is policies.MODEL else "tool"
+        self._journal.add(StepEntry(path, kind, name, "FAILED", now(), error=failure.reason))
+        self._journal.event(path, f"agent.{kind}_failed", {"name": name, "error": failure.reason})
+
+    async def _once(
+        self,
+        activity: str,
+        path: str,
+        policy: OperationPolicy,
+        reply: type[Reply],
+        request: Callable[[tuple[dict[str, Any], ...]], Any],
+    ) -> Reply:
+        parcel = self._journal.outbox.take()
+        landed = False
+        try:
+            result = await workflow.execute_activity(
+                activity, request(parcel.entries), activity_id=activity_id(path), result_type=reply, **policy.options()
+            )
+            landed = True
+            return result
+        finally:
+            self._land(parcel, landed)
+
+    def _land(self, parcel: Parcel, landed: bool) -> None:
+        if landed:
+            self._journal.outbox.confirm(parcel)
+        else:
+            self._journal.outbox.give_back(parcel)
+
+    async def flush(self) -> None:
+        """Send what is in the outbox by itself: before a wait, a roll-over or the end."""
+        async with self._flushing:
+            while len(self._journal.outbox):
+                await workflow.wait_condition(lambda: not self._journal.outbox.travelling)
+                self._flushes += 1
+                await self.execute(
+                    contracts.PROJECT,
+                    f"project.{self._flushes}",
+                    "project",
+                    policies.STORE,
+                    type(None),
+                    lambda entries: contracts.Project(self.owner, entries),
+                )
+
+
+def activity_id(path: str) -> str:
+    """The path itself while the engine takes it."""
+    return path if len(path) <= ACTIVITY_ID_LIMIT else hashlib.sha256(path.encode()).hexdigest()

@@ -1,0 +1,199 @@
+"""Visits of graph nodes as Jobs of the task tree. A visit's result is the outcome the graph engine goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from temporalio import workflow
+
+from casework import ids
+from casework.durable import contracts, policies
+from casework.durable.contracts import RunStart, Say, ToolCall, ToolReply
+from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
+from casework.durable.workflows.failures import StepFailedError, VisitFailedError
+from casework.durable.workflows.inbox import Inbox
+from casework.durable.workflows.journal import Journal, now
+from casework.durable.workflows.operations import Operations
+from casework.errors import InputError
+from casework.graph import engine, expressions
+from casework.graph.bundle import PinnedWorkflow
+from casework.projection import ReviewEntry
+from casework.review import OpenReview
+from casework.tasktree import Job, TaskNode, current_node, handler
+
+
+class CaseFile:
+    """What the visits of one run share."""
+
+    def __init__(self, start: RunStart) -> None:
+        self.start = start
+        self.run_id = UUID(start.run_id)
+        self.bundle = PinnedWorkflow.from_plain(start.bundle)
+        self.spec = self.bundle.workflow.spec
+        self.journal = Journal()
+        self.operations = Operations(contracts.Owner(start.tenant, start.run_id), self.journal)
+        self.inbox = Inbox(self.journal)
+
+
+class Visit(Job):
+    """Base of the visits: the body returns a handler call at once, so the queue is never held."""
+
+    def __init__(self, file: CaseFile, state: engine.EngineState, command: Any) -> None:
+        super().__init__(command.node)
+        self.file = file
+        self.state = state
+        self.command = command
+
+    async def task(self) -> TaskNode:
+        """Continue this visit outside the queue."""
+        return self.work()
+
+    @handler
+    async def work(self) -> engine.Outcome:
+        """The visit itself."""
+        try:
+            return await self.visit()
+        except StepFailedError as error:
+            if error.fatal:
+                raise
+            raise VisitFailedError(error.reason) from error
+        except InputError as error:
+            raise VisitFailedError(str(error)) from error
+
+    async def visit(self) -> engine.Outcome:
+        """What the node does."""
+        raise NotImplementedError
+
+
+class AgentVisit(Visit):
+    """AGENT: exchanges with the model until it answers."""
+
+    command: engine.RunAgent
+
+    async def visit(self) -> engine.Outcome:
+        """The agent's answer."""
+        file, node = self.file, self.file.spec.node(self.command.node)
+        agent = file.bundle.agents[node.agent_ref]
+        seat = AgentSeat(
+            workflow=file.bundle.workflow.metadata.name,
+            version=file.start.workflow_version,
+            node=node.id,
+            agent=node.agent_ref,
+            turn=self.command.turn,
+            tools=tuple(agent.spec.tools),
+            context=dict(self.state.context),
+            model=file.start.model,
+        )
+        say = tuple(Say(file.journal.next_position(), words) for words in self._words())
+        output = await converse(Exchanges(seat, file.journal, file.operations), say, agent.spec.max_exchanges)
+        file.journal.recommendation = output
+        file.journal.output(current_node().path, node.output_key, self.command.visit, output)
+        return engine.Answered(output)
+
+    def _words(self) -> list[str | None]:
+        template: list[str | None] = [None] if self.command.render else []
+        return template + ([self.command.words] if self.command.words is not None else [])
+
+
+class ToolVisit(Visit):
+    """TOOL: one tool with rendered arguments."""
+
+    command: engine.RunTool
+
+    async def visit(self) -> engine.Outcome:
+        """The tool's result; an error it would tell a model fails the node."""
+        file, node, path = self.file, self.file.spec.node(self.command.node), current_node().path
+        reply = await file.operations.execute(
+            contracts.CALL_TOOL,
+            path,
+            node.tool,
+            policies.TOOL,
+            ToolReply,
+            lambda entries: ToolCall(
+                owner=file.operations.owner,
+                path=path,
+                workflow=file.bundle.workflow.metadata.name,
+                workflow_version=file.start.workflow_version,
+                node=node.id,
+                agent="",
+                turn=self.state.turn,
+                name=node.tool,
+                arguments=node.arguments or {},
+                context=dict(self.state.context),
+                outbox=entries,
+            ),
+        )
+        if reply.state == "FAILED":
+            raise VisitFailedError(reply.error or f"tool {node.tool} failed")
+        file.journal.output(path, node.output_key, self.command.visit, reply.result)
+        return engine.Returned(reply.result)
+
+
+class ConditionVisit(Visit):
+    """CONDITION: an expression that says true or false."""
+
+    command: engine.Evaluate
+
+    async def visit(self) -> engine.Outcome:
+        """The value of the expression."""
+        return engine.Evaluated(expressions.evaluate(self.command.expression, self.state.context))
+
+
+class ReviewVisit(Visit):
+    """HUMAN_APPROVAL: ask, wait without holding a worker, go on with the decision."""
+
+    command: engine.AwaitDecision
+
+    async def visit(self) -> engine.Outcome:
+        """The accepted decision."""
+        file, path = self.file, current_node().path
+        review_id = str(ids.review_id(file.run_id, path))
+        self._ask(path, review_id)
+        await self._answer()
+        decision = file.inbox.accepted
+        assert decision is not None
+        return engine.Decided(decision.command, decision.reason, decision.reviewer)
+
+    def _ask(self, path: str, review_id: str) -> None:
+        file, command = self.file, self.command
+        node = file.spec.node(command.node)
+        outcomes = {made.name: made.outcome for made in node.decisions if made.outcome}
+        note = "; ".join(sorted(set(command.refused.values()))) or None
+        file.journal.add(
+            ReviewEntry(
+                path=path,
+                review_id=review_id,
+                node=command.node,
+                turn=self.state.turn,
+                decisions=tuple(command.decisions),
+                at=now(),
+                recommendation=file.journal.recommendation,
+                note=note,
+                refused=command.refused or None,
+            )
+        )
+        file.journal.event(path, "agent.review_pending", {"review_id": review_id, "node": command.node, "note": note})
+        file.journal.run("AWAITING_REVIEW")
+        file.inbox.ask(path, OpenReview(review_id, tuple(command.decisions), dict(command.refused), outcomes))
+
+    async def _answer(self) -> None:
+        """Wait for an accepted decision; whatever arrives meanwhile is written at once."""
+        file = self.file
+        while file.inbox.accepted is None:
+            await file.operations.flush()
+            await workflow.wait_condition(lambda: file.inbox.accepted is not None or len(file.journal.outbox) > 0)
+
+
+_VISITS: Mapping[type, Callable[..., Visit]] = {
+    engine.RunAgent: AgentVisit,
+    engine.RunTool: ToolVisit,
+    engine.Evaluate: ConditionVisit,
+    engine.AwaitDecision: ReviewVisit,
+}
+
+
+def visit_for(file: CaseFile, state: engine.EngineState, command: engine.Command) -> Visit:
+    """The Job that carries out a command of the graph engine."""
+    return _VISITS[type(command)](file, state, command)
