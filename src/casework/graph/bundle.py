@@ -1,0 +1,77 @@
+"""A workflow with everything it refers to, as one immutable thing that a run is pinned to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from casework.errors import ManifestError
+from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider, Node
+from casework.values import Plain, content_hash
+
+
+@dataclass(frozen=True)
+class PinnedWorkflow:
+    """A workflow, the agents of its nodes and the providers of those agents, each by name."""
+
+    workflow: AiWorkflow
+    agents: Mapping[str, AiAgent]
+    providers: Mapping[str, LlmProvider]
+
+    @property
+    def name(self) -> str:
+        """The name of the workflow."""
+        return self.workflow.name
+
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits: equal content, equal hash."""
+        return content_hash(self.to_plain())
+
+    def agent_of(self, node: Node) -> AiAgent:
+        """The agent of an AGENT node.
+
+        Raises:
+            KeyError: the node refers to no agent of this bundle, which admission refuses.
+        """
+        return self.agents[node.agent_ref or ""]
+
+    def output_schema(self, node: Node) -> dict[str, Any] | None:
+        """The JSON Schema of the node's output: its own, else its agent's."""
+        if node.output_schema is not None or node.agent_ref is None:
+            return node.output_schema
+        return self.agent_of(node).spec.output_schema
+
+    def to_plain(self) -> dict[str, Plain]:
+        """The bundle as a JSON object. Defaults are written out, so that a run keeps those it was started with."""
+        return {
+            "workflow": _dump(self.workflow),
+            "agents": {name: _dump(agent) for name, agent in sorted(self.agents.items())},
+            "providers": {name: _dump(provider) for name, provider in sorted(self.providers.items())},
+        }
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> PinnedWorkflow:
+        """The bundle that `to_plain` wrote.
+
+        Raises:
+            ManifestError: it is not such an object, or one of a newer release with fields this one does not know.
+        """
+        try:
+            return cls(
+                workflow=AiWorkflow.model_validate(data["workflow"]),
+                agents={name: AiAgent.model_validate(item) for name, item in data["agents"].items()},
+                providers={name: LlmProvider.model_validate(item) for name, item in data["providers"].items()},
+            )
+        except (KeyError, AttributeError, TypeError, ValidationError) as error:
+            raise ManifestError(
+                f"This is no pinned workflow that this release can read: {error}. "
+                "Run it with the release that stored it, or a newer one.",
+                field="bundle",
+            ) from error
+
+
+def _dump(part: AiWorkflow | AiAgent | LlmProvider) -> dict[str, Plain]:
+    return part.model_dump(by_alias=True)

@@ -1,0 +1,231 @@
+"""GraphStateMachineEngine: `(spec, state, outcome) -> (state, command)`, pure.
+
+How it moves: `start` enters the initial node. Entering a node checks the limits, counts the visit and yields the
+command that the node's type asks for. The driver carries the command out and comes back with its outcome; `advance`
+stores what the outcome brought, follows the first matching edge, and enters the next node. Drivers differ (durable,
+local, tests), this does not; for the same outcomes they all see the same commands.
+
+A state stands for its command: `pending` gives it again, so a run that rolls over carries the state alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from casework.errors import ExpressionError, StateError
+from casework.graph import expressions
+from casework.graph.commands import (
+    Answered,
+    AwaitDecision,
+    Command,
+    Complete,
+    Decided,
+    Evaluate,
+    Evaluated,
+    Fail,
+    NodeFailed,
+    Outcome,
+    Returned,
+    RunAgent,
+    RunTool,
+)
+from casework.graph.manifests import AiWorkflowSpec, Edge, Node
+from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
+from casework.values import Plain, dumps, loads
+
+Step = tuple[EngineState, Command]
+
+_FITTING: dict[str, type[Outcome]] = {
+    "AGENT": Answered,
+    "TOOL": Returned,
+    "CONDITION": Evaluated,
+    "HUMAN_APPROVAL": Decided,
+}
+
+
+def start(spec: AiWorkflowSpec, input: Any, *, turn_limit: int = DEFAULT_TURN_LIMIT) -> Step:  # noqa: A002 - AW-3's word
+    """Enter the initial node with `input`, a plain object.
+
+    Raises:
+        UnserialisableError: `input` is not plain.
+    """
+    context = {"input": _settled(input), "review": {}, "errors": {}}
+    return _enter(spec, EngineState(turn_limit=turn_limit, context=context), spec.initial_node)
+
+
+def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
+    """Take the outcome of the pending command and go on.
+
+    Raises:
+        StateError: the run has ended, or the outcome does not answer the pending command.
+        UnserialisableError: the outcome's value is not plain.
+    """
+    node = _current(spec, state)
+    if isinstance(outcome, NodeFailed):
+        return _failed(spec, state, node, outcome.error)
+    if not isinstance(outcome, _FITTING[node.type]):
+        raise StateError(
+            f"{type(outcome).__name__} does not answer node {node.id!r} of type {node.type}: "
+            f"give {_FITTING[node.type].__name__} or NodeFailed."
+        )
+    if isinstance(outcome, Decided):
+        return _decided(spec, state, node, outcome)
+    if isinstance(outcome, Evaluated):
+        return _branched(spec, state, node, outcome.value)
+    return _stored(spec, state, node, outcome)
+
+
+def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
+    """The command that `state` stands for, the same that `start` or `advance` returned with it."""
+    if state.ended == "COMPLETED":
+        return Complete(state.outcome, state.output)
+    if state.ended == "FAILED":
+        return Fail(state.reason or "", state.current_node)
+    node = _current(spec, state)
+    visit = state.visits.get(node.id, 0)
+    if node.type == "AGENT":
+        return RunAgent(node.id, visit, state.turn, state.words, visit == 1 or state.words is None)
+    if node.type == "TOOL":
+        return RunTool(node.id, visit)
+    if node.type == "CONDITION":
+        return Evaluate(node.id, visit, node.expression or "")
+    names = tuple(decision.name for decision in node.decisions or ())
+    return AwaitDecision(node.id, visit, names, refusals(spec, state))
+
+
+def evaluate(command: Evaluate, state: EngineState) -> Evaluated | NodeFailed:
+    """Carry out an `Evaluate`: the value over the state's context, or the failure of the node."""
+    try:
+        return Evaluated(expressions.evaluate(command.expression, state.context))
+    except ExpressionError as error:
+        return NodeFailed(str(error))
+
+
+def refusals(spec: AiWorkflowSpec, state: EngineState, turn_limit: int | None = None) -> dict[str, str]:
+    """The decisions of the current HUMAN_APPROVAL node that are refused now, each with the reason.
+
+    Refused is what leads directly to an AGENT node when the turn limit is reached. `turn_limit` is the state's own
+    unless given.
+    """
+    limit = state.turn_limit if turn_limit is None else turn_limit
+    node = spec.node(state.current_node or "")
+    if node is None or node.type != "HUMAN_APPROVAL" or state.turn < limit:
+        return {}
+    names = [decision.name for decision in node.decisions or ()]
+    refused = [name for name in names if _leads_to_agent(spec, node, name)]
+    allowed = " or ".join(name for name in names if name not in refused)
+    reason = f"turn limit {limit} is reached: {allowed or 'cancel the run'}"
+    return dict.fromkeys(refused, reason)
+
+
+def _leads_to_agent(spec: AiWorkflowSpec, node: Node, decision: str) -> bool:
+    edge = _decision_edge(spec, node, decision)
+    target = spec.node(edge.target) if edge else None
+    return target is not None and target.type == "AGENT"
+
+
+def _decision_edge(spec: AiWorkflowSpec, node: Node, decision: str) -> Edge | None:
+    return next((edge for edge in spec.ways(node.id) if edge.condition == decision), None)
+
+
+def _current(spec: AiWorkflowSpec, state: EngineState) -> Node:
+    if state.ended:
+        raise StateError(f"The run has ended {state.ended}; nothing follows.")
+    node = spec.node(state.current_node or "")
+    if node is None:
+        raise StateError(f"The state is at node {state.current_node!r}, which this workflow does not have.")
+    return node
+
+
+def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | None = None) -> Step:
+    node = spec.node(target)
+    if node is None:
+        return _fail(state, f"there is no node {target!r}")
+    if state.loop_count >= spec.max_loops:
+        return _fail(state, f"loop limit {spec.max_loops} is reached before node {target!r}")
+    turn = state.turn + (node.type == "AGENT")
+    if turn > state.turn_limit:
+        return _fail(state, f"turn limit {state.turn_limit} is reached before node {target!r}")
+    visits = {**state.visits, target: state.visits.get(target, 0) + 1}
+    words = words if node.type == "AGENT" else None
+    entered = replace(
+        state, current_node=target, visits=visits, loop_count=state.loop_count + 1, turn=turn, words=words
+    )
+    return entered, pending(spec, entered)
+
+
+def _follow(spec: AiWorkflowSpec, state: EngineState, edge: Edge | None, words: str | None = None) -> Step:
+    if edge is None or edge.ends:
+        return _complete(state)
+    return _enter(spec, state, edge.target, words)
+
+
+def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Answered | Returned) -> Step:
+    value = _settled(outcome.output if isinstance(outcome, Answered) else outcome.result)
+    context = {**state.context, node.output_key or node.id: value}
+    answer = value if isinstance(outcome, Answered) else state.answer
+    state = replace(state, context=context, output=value, answer=answer)
+    ways = spec.ways(node.id)
+    try:
+        edge = next((edge for edge in ways if _matches(edge, state.context)), None)
+    except ExpressionError as error:
+        return _fail(state, f"no edge out of node {node.id!r} can be chosen: {error}")
+    if ways and edge is None:
+        return _fail(state, f"no edge out of node {node.id!r} matches")
+    return _follow(spec, state, edge)
+
+
+def _matches(edge: Edge, context: Mapping[str, Any]) -> bool:
+    condition = edge.condition.strip()
+    if condition in ("", "true", "false"):
+        return condition != "false"
+    return expressions.holds(condition, context)
+
+
+def _branched(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
+    if not isinstance(value, bool):
+        return _failed(spec, state, node, f"the condition gave {value!r:.100}, not true or false")
+    name = "true" if value else "false"
+    edge = next((edge for edge in spec.ways(node.id) if edge.condition.strip() == name), None)
+    if edge is None:
+        return _fail(state, f"no edge out of node {node.id!r} matches {name}")
+    return _follow(spec, state, edge)
+
+
+def _decided(spec: AiWorkflowSpec, state: EngineState, node: Node, made: Decided) -> Step:
+    decision, edge = node.decision(made.decision), _decision_edge(spec, node, made.decision)
+    if decision is None or edge is None:
+        raise StateError(f"Node {node.id!r} has no decision {made.decision!r}.")
+    if refused := refusals(spec, state).get(made.decision):
+        raise StateError(f"Decision {made.decision!r} is refused: {refused}.")
+    said = {"decision": made.decision, "reason": made.reason, "reviewer": made.reviewer}
+    review = {**state.context.get("review", {}), node.id: said}
+    state = replace(state, context={**state.context, "review": review})
+    if edge.ends:
+        return _complete(replace(state, outcome=decision.outcome))
+    return _follow(spec, state, edge, made.reason if made.reason.strip() else None)
+
+
+def _failed(spec: AiWorkflowSpec, state: EngineState, node: Node, error: str) -> Step:
+    edge = spec.rescue(node.id)
+    if edge is None:
+        return _fail(state, error)
+    errors = {**state.context.get("errors", {}), node.id: error}
+    return _follow(spec, replace(state, context={**state.context, "errors": errors}), edge)
+
+
+def _complete(state: EngineState) -> Step:
+    state = replace(state, ended="COMPLETED", words=None)
+    return state, Complete(state.outcome, state.output)
+
+
+def _fail(state: EngineState, reason: str) -> Step:
+    state = replace(state, ended="FAILED", reason=reason, words=None)
+    return state, Fail(reason, state.current_node)
+
+
+def _settled(value: Any) -> Plain:
+    # Through JSON and back: what is stored now equals what is read after a roll-over.
+    return loads(dumps(value))

@@ -1,0 +1,174 @@
+"""CEL expressions over a run's context.
+
+An expression is compiled against the names it may use and gets only those it does use. An unknown name, a field that
+is not there (ask with `has()`), a division by zero or a wrong type is an `ExpressionError`, never a silent false.
+
+Numbers: CEL knows 64-bit integers and doubles. A whole number that fits is an integer. Everything else that has
+digits to lose (a Decimal, a float, a larger integer) arrives as text with all its digits, and so does a datetime
+(ISO-8601, UTC). Compare exactly with `compare(input.amount, "1000.00") > 0`, which gives -1, 0 or 1; `double(text)`
+is there for those who want the rounding.
+
+Bounds: the source is at most 1,000 bytes with at most 8 macros, because the runtime limits iterations but not memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+from casework.errors import ExpressionError
+from casework.values import Plain, clean, plain
+
+MAX_SOURCE = 1000
+"""Longest expression, in bytes."""
+MAX_MACROS = 8
+"""Most uses of `all`, `exists`, `exists_one`, `map`, `filter` in one expression."""
+CONTEXT_NAMES = ("input", "review", "errors", "context")
+"""Names that every run's context has, beside the outputs of its nodes; `context` is all of it."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_MACRO = re.compile(r"\.\s*(all|exists|exists_one|map|filter)\s*\(")
+_WHERE = re.compile(r"<input>:(\d+):(\d+):\s*(.*)")
+_INT64 = range(-(2**63), 2**63)
+
+
+def check(source: str, names: Collection[str]) -> None:
+    """Refuse an expression that does not parse, uses a name not in `names`, or cannot be a truth value.
+
+    Raises:
+        ExpressionError: says where, and lists the names there are.
+    """
+    found = _compile(source, _used(source, names), tuple(sorted(names))).return_type().name()
+    if found not in ("BOOL", "DYN"):
+        raise ExpressionError(f"{_shown(source)} gives {found}, not true or false. Compare it with something.")
+
+
+def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
+    """The value of the expression over `context`, whose keys are the names there are.
+
+    Raises:
+        ExpressionError: it does not compile, or its evaluation fails.
+    """
+    names = {**context, "context": context}
+    used = _used(source, names)
+    program = _compile(source, used, tuple(sorted(names)))
+    value = program.eval(data={name: _told(names[name]) for name in used})
+    if value.type() == _cel().Type.ERROR:
+        raise ExpressionError(
+            f"{_shown(source)} fails: {value.plain_value()}. Ask with has() for what may be absent; "
+            'a number with a fraction is text here: compare(x, "0.5") > 0.'
+        )
+    return value.plain_value()
+
+
+def holds(source: str, context: Mapping[str, Any]) -> bool:
+    """Whether the expression is true over `context`.
+
+    Raises:
+        ExpressionError: as `evaluate`, and where the value is neither true nor false.
+    """
+    value = evaluate(source, context)
+    if not isinstance(value, bool):
+        raise ExpressionError(f"{_shown(source)} gives {value!r:.100}, not true or false. Compare it with something.")
+    return value
+
+
+def _cel() -> Any:
+    # Loaded by those who evaluate, not by those who import; it ships stubs without the marker that names them.
+    return import_module("cel_expr_python.cel")
+
+
+def _used(source: str, names: Collection[str]) -> tuple[str, ...]:
+    # Words inside text literals count too: a name too many is given, none too few.
+    return tuple(sorted(set(_IDENTIFIER.findall(source)) & set(names)))
+
+
+@lru_cache(maxsize=1024)
+def _compile(source: str, used: tuple[str, ...], known: tuple[str, ...]) -> Any:
+    _bounded(source)
+    cel = _cel()
+    environment = cel.NewEnv(variables=dict.fromkeys(used, cel.Type.DYN), functions=[_compare_declaration()])
+    try:
+        return environment.compile(source)
+    except RuntimeError as error:
+        raise ExpressionError(_refusal(source, str(error), known)) from None
+
+
+def _bounded(source: str) -> None:
+    if not source.strip():
+        raise ExpressionError("An expression is empty. Write a CEL expression, as in: input.amount > 1000")
+    if clean(source).replaced:
+        raise ExpressionError(f"{_shown(source)} holds a NUL or half a character. Remove it.")
+    if (size := len(source.encode())) > MAX_SOURCE:
+        raise ExpressionError(f"{_shown(source)} has {size} bytes; at most {MAX_SOURCE}. Let a tool compute it.")
+    if (macros := len(_MACRO.findall(source))) > MAX_MACROS:
+        raise ExpressionError(f"{_shown(source)} uses {macros} macros; at most {MAX_MACROS}. Let a tool compute it.")
+
+
+def _refusal(source: str, said: str, known: tuple[str, ...]) -> str:
+    match = _WHERE.search(said)
+    where, what = (f" at line {match[1]}, column {match[2]}", match[3]) if match else ("", said.split("\n", 1)[0])
+    if "undeclared reference" in what:
+        return f"{_shown(source)} uses an unknown name{where}: {what}. Known names: {', '.join(known)}."
+    return f"{_shown(source)} does not parse{where}: {what}."
+
+
+def _shown(source: str) -> str:
+    return f"Expression {source if len(source) <= 200 else source[:200] + '...'!r}"
+
+
+def _told(value: Any) -> Any:
+    """`value` as CEL is told it (see the module): nothing loses a digit, NUL and half characters are replaced."""
+    return _without_floats(clean(plain(value)).value)
+
+
+def _without_floats(value: Plain) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_floats(item) for item in value]
+    return number_text(value)
+
+
+def number_text(value: Any) -> Any:
+    """A number with digits to lose as text, without an exponent; a datetime in ISO-8601; all else as it is."""
+    if isinstance(value, (Decimal, float)):
+        return format(Decimal(repr(value)) if isinstance(value, float) else value, "f")
+    if isinstance(value, int) and not isinstance(value, bool) and value not in _INT64:
+        return str(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+@lru_cache(maxsize=1)
+def _compare_declaration() -> Any:
+    cel = _cel()
+    kinds = {"int": cel.Type.INT, "text": cel.Type.STRING}
+    return cel.FunctionDecl(
+        "compare",
+        [
+            cel.Overload(f"compare_{left}_{right}", cel.Type.INT, [kinds[left], kinds[right]], False, _compare)
+            for left, right in product(kinds, kinds)
+        ],
+    )
+
+
+def _compare(left: Any, right: Any) -> int:
+    first, second = _exact(left), _exact(right)
+    return (first > second) - (first < second)
+
+
+def _exact(value: Any) -> Decimal:
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        try:
+            number = Decimal(value)
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if number.is_finite():
+            return number
+    raise ValueError(f"compare() takes whole numbers and numbers as text, not {value!r:.50}")

@@ -1,0 +1,271 @@
+"""Manifests: the resources a user writes, as pydantic models. Field names are camelCase outside, snake_case inside.
+
+These models say what a manifest may look like, field by field. Whether a graph holds together (every edge leads
+somewhere, every name is known) is said by `admission`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+API_VERSION: Literal["casework.dev/v1alpha1"] = "casework.dev/v1alpha1"
+END = "end"
+"""The target of an edge that ends the run; no node may have this id."""
+
+NodeType = Literal["AGENT", "CONDITION", "TOOL", "HUMAN_APPROVAL"]
+LATER_TYPES = ("PARALLEL", "MAP", "SUBWORKFLOW", "WAIT")
+"""Node types of the specification that this release refuses with a clear message."""
+
+_NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
+_ID = r"^[A-Za-z_][A-Za-z0-9_-]*$"
+_KEY = r"^[A-Za-z_][A-Za-z0-9_]*$"
+
+Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=63)]
+"""Name of a resource: lower-case letters, digits and inner dashes."""
+Identifier = Annotated[str, StringConstraints(pattern=_ID, max_length=63)]
+"""Id of a graph node, or name of a tool or decision: it becomes a part of paths, so no dot, slash or blank."""
+Key = Annotated[str, StringConstraints(pattern=_KEY, max_length=63)]
+"""Key of an output: it is a name in expressions and templates."""
+
+
+def _words(value: Any) -> Any:
+    """YAML reads `condition: true` as a truth value; here it is the text."""
+    return ("false", "true")[value] if isinstance(value, bool) else value
+
+
+Condition = Annotated[str, BeforeValidator(_words)]
+
+
+class Part(BaseModel):
+    """A part of a manifest: frozen, no unknown fields; an absent field is left out when it is written."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Only fields: a null inside a schema or an argument is data and stays.
+        return {name: value for name, value in handler(self).items() if value is not None}
+
+
+class Metadata(Part):
+    """What names a resource."""
+
+    name: Name
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class DecisionSpec(Part):
+    """One answer a reviewer may give; `outcome` becomes the run's where its edge ends the run.
+
+    `schema` is a JSON Schema for the decision as an object with `decision`, `reason` and `reviewer`.
+    """
+
+    name: Identifier
+    json_schema: dict[str, Any] | None = Field(None, alias="schema")
+    outcome: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+
+
+class Node(Part):
+    """A vertex of the graph. Which fields it takes follows from its type (see `admission`)."""
+
+    id: Identifier
+    type: NodeType
+    agent_ref: Name | None = None
+    input_template: str | None = None
+    output_key: Key | None = None
+    output_schema: dict[str, Any] | None = None
+    expression: Condition | None = None
+    tool: Identifier | None = None
+    arguments: dict[str, Any] | None = None
+    decisions: tuple[DecisionSpec, ...] | None = None
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = value.strip().upper()
+            if value in LATER_TYPES:
+                raise ValueError(f"node type {value} is not available in this release")
+        return value
+
+    def decision(self, name: str) -> DecisionSpec | None:
+        """The decision of that name, or None."""
+        return next((d for d in self.decisions or () if d.name == name), None)
+
+
+class Edge(Part):
+    """A way from a node to another or to `end`.
+
+    `condition` is a decision's name on the edges of a HUMAN_APPROVAL node; elsewhere empty, `true`, `false` or CEL.
+    An `onError` edge is followed when its node fails, and only then.
+    """
+
+    source: Identifier = Field(alias="from")
+    target: Identifier = Field(alias="to")
+    condition: Condition = ""
+    on_error: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether the run ends here."""
+        return self.target == END
+
+
+class AiWorkflowSpec(Part):
+    """A graph: where it starts, its nodes, its edges in the order they are tried."""
+
+    initial_node: Identifier
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=1000)]
+    edges: Annotated[tuple[Edge, ...], Field(max_length=5000)] = ()
+    max_loops: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 50
+    policy_adoption: Literal["pinned", "next_turn"] = "pinned"
+    input: dict[str, Any] | None = None
+
+    @cached_property
+    def _by_id(self) -> dict[str, Node]:
+        return {node.id: node for node in self.nodes}
+
+    @cached_property
+    def _ways(self) -> dict[str, tuple[Edge, ...]]:
+        return {node.id: tuple(e for e in self.edges if e.source == node.id) for node in self.nodes}
+
+    def node(self, node_id: str) -> Node | None:
+        """The node of that id, or None."""
+        return self._by_id.get(node_id)
+
+    def ways(self, node_id: str) -> tuple[Edge, ...]:
+        """The edges out of a node that are followed when it succeeds, in order."""
+        return tuple(edge for edge in self._ways.get(node_id, ()) if not edge.on_error)
+
+    def rescue(self, node_id: str) -> Edge | None:
+        """The edge that is followed when the node fails, or None."""
+        return next((edge for edge in self._ways.get(node_id, ()) if edge.on_error), None)
+
+    @cached_property
+    def output_keys(self) -> tuple[str, ...]:
+        """The names under which nodes store their outputs, each once, in the order of the nodes."""
+        return tuple(dict.fromkeys(node.output_key for node in self.nodes if node.output_key))
+
+
+class AiAgentSpec(Part):
+    """An agent: whose model, which words, which tools it may ask for."""
+
+    provider: Name
+    model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    system_prompt: str = ""
+    tools: tuple[Identifier, ...] = ()
+    output_schema: dict[str, Any] | None = None
+    max_exchanges: Annotated[int, Field(ge=1, le=1000, strict=True)] = 20
+
+
+class KeyRef(Part):
+    """Where a key is read from, when it is needed: an environment variable or a file. Never the key itself."""
+
+    env: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)] | None = None
+    file: Annotated[str, StringConstraints(min_length=1, max_length=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> KeyRef:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("names one place: `env` or `file`")
+        return self
+
+
+class Prices(Part):
+    """Prices in the currency of the account, per million tokens; exact."""
+
+    input_per_million: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)] = Decimal(0)
+    output_per_million: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)] = Decimal(0)
+
+
+class LlmProviderSpec(Part):
+    """A language model's provider. `type` is `scripted`, `openai` or another name of the provider layer."""
+
+    type: Annotated[str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True)]
+    base_url: str | None = None
+    key_ref: KeyRef | None = None
+    default_model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    script: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    temperature: Annotated[Decimal, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
+    prices: Prices | None = None
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if not value.startswith(("http://", "https://")):
+            raise ValueError("is an address that begins with http:// or https://")
+        if "@" in value.split("://", 1)[1].split("/", 1)[0]:
+            raise ValueError("holds a user or password; name where the key is read from with keyRef instead")
+        return value
+
+    @model_validator(mode="after")
+    def _script_goes_with_scripted(self) -> LlmProviderSpec:
+        if self.type == "scripted" and self.script is None:
+            raise ValueError("a provider of type scripted needs `script`, the name of a script of the App")
+        if self.type != "scripted" and self.script is not None:
+            raise ValueError(f"`script` is for type scripted, not {self.type}")
+        return self
+
+
+class Resource(Part):
+    """What every kind has."""
+
+    api_version: Literal["casework.dev/v1alpha1"] = API_VERSION
+    metadata: Metadata
+
+    @property
+    def name(self) -> str:
+        """The name of the resource."""
+        return self.metadata.name
+
+
+class AiWorkflow(Resource):
+    """A declarative graph of agents, tools, conditions and people."""
+
+    kind: Literal["AiWorkflow"] = "AiWorkflow"
+    spec: AiWorkflowSpec
+
+
+class AiAgent(Resource):
+    """An agent that AGENT nodes refer to by name."""
+
+    kind: Literal["AiAgent"] = "AiAgent"
+    spec: AiAgentSpec
+
+
+class LlmProvider(Resource):
+    """A provider that agents refer to by name."""
+
+    kind: Literal["LlmProvider"] = "LlmProvider"
+    spec: LlmProviderSpec
+
+
+Manifest = AiWorkflow | AiAgent | LlmProvider
+KINDS: dict[str, type[AiWorkflow] | type[AiAgent] | type[LlmProvider]] = {
+    "AiWorkflow": AiWorkflow,
+    "AiAgent": AiAgent,
+    "LlmProvider": LlmProvider,
+}
+LATER_KINDS = ("McpServer", "WorkflowSession")
+"""Kinds of the specification that this release refuses with a clear message."""
