@@ -18,8 +18,9 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
     from casework.durable.workflows.failures import StepFailedError, VisitFailedError, root_failure
     from casework.durable.workflows.visits import CaseFile, visit_for
-    from casework.graph import engine
-    from casework.tasktree import Commander, NodeFailedError, submit
+    from casework.graph import commands, engine
+    from casework.graph.state import EngineState
+    from casework.tasktree import Commander, submit
 
 
 def is_unwinding() -> bool:
@@ -40,7 +41,7 @@ class CaseRun:
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
         """Walk the graph to its end."""
-        self._file.journal.event("", "agent.run_started", {"workflow": self._file.bundle.workflow.metadata.name})
+        self._file.journal.event("", "agent.run_started", {"workflow": self._file.bundle.name})
         try:
             end = await self._walk(start)
         except asyncio.CancelledError:
@@ -63,25 +64,25 @@ class CaseRun:
             listener=file.journal.on_stage, is_unwinding=is_unwinding, engine_errors=(asyncio.CancelledError,)
         )
         async with tree:
-            while not isinstance(command, (engine.Complete, engine.Fail)):
+            while not isinstance(command, (commands.Complete, commands.Fail)):
                 outcome = await self._visit(state, command)
                 state, command = engine.advance(spec, state, outcome)
-                if isinstance(outcome, engine.Decided) and not isinstance(command, (engine.Complete, engine.Fail)):
+                if isinstance(outcome, commands.Decided) and not isinstance(command, (commands.Complete, commands.Fail)):
                     await file.operations.flush()  # a decision is a row before anything acts on it
         self._main = None
-        if isinstance(command, engine.Fail):
+        if isinstance(command, commands.Fail):
             return RunEnd("FAILED", failure=command.reason)
         return RunEnd("COMPLETED", outcome=command.outcome)
 
-    async def _visit(self, state: engine.EngineState, command: engine.Command) -> engine.Outcome:
+    async def _visit(self, state: EngineState, command: commands.Command) -> commands.Outcome:
         file = self._file
         file.journal.enter(command.node, state.turn, state.loop_count)
-        if not isinstance(command, engine.AwaitDecision):
+        if not isinstance(command, commands.AwaitDecision):
             file.journal.run("RUNNING")
         try:
-            outcome: engine.Outcome = await submit(visit_for(file, state, command))
+            outcome: commands.Outcome = await submit(visit_for(file, state, command))
         except VisitFailedError as error:
-            return engine.NodeFailed(str(error))
+            return commands.NodeFailed(str(error))
         return outcome
 
     async def _finish(self, end: RunEnd) -> RunEnd:

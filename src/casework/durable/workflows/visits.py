@@ -16,9 +16,11 @@ from casework.durable.workflows.failures import StepFailedError, VisitFailedErro
 from casework.durable.workflows.inbox import Inbox
 from casework.durable.workflows.journal import Journal, now
 from casework.durable.workflows.operations import Operations
-from casework.errors import InputError
-from casework.graph import engine, expressions
+from casework.errors import FatalError
+from casework.graph import commands, engine
 from casework.graph.bundle import PinnedWorkflow
+from casework.graph.manifests import Node
+from casework.graph.state import EngineState
 from casework.projection import ReviewEntry
 from casework.review import OpenReview
 from casework.tasktree import Job, TaskNode, current_node, handler
@@ -40,18 +42,26 @@ class CaseFile:
 class Visit(Job):
     """Base of the visits: the body returns a handler call at once, so the queue is never held."""
 
-    def __init__(self, file: CaseFile, state: engine.EngineState, command: Any) -> None:
+    def __init__(self, file: CaseFile, state: EngineState, command: Any) -> None:
         super().__init__(command.node)
         self.file = file
         self.state = state
         self.command = command
+
+    @property
+    def node(self) -> Node:
+        """The graph node that is visited."""
+        node = self.file.spec.node(self.command.node)
+        if node is None:
+            raise FatalError(f"the pinned workflow has no node {self.command.node!r}")
+        return node
 
     async def task(self) -> TaskNode:
         """Continue this visit outside the queue."""
         return self.work()
 
     @handler
-    async def work(self) -> engine.Outcome:
+    async def work(self) -> commands.Outcome:
         """The visit itself."""
         try:
             return await self.visit()
@@ -59,10 +69,8 @@ class Visit(Job):
             if error.fatal:
                 raise
             raise VisitFailedError(error.reason) from error
-        except InputError as error:
-            raise VisitFailedError(str(error)) from error
 
-    async def visit(self) -> engine.Outcome:
+    async def visit(self) -> commands.Outcome:
         """What the node does."""
         raise NotImplementedError
 
@@ -70,17 +78,17 @@ class Visit(Job):
 class AgentVisit(Visit):
     """AGENT: exchanges with the model until it answers."""
 
-    command: engine.RunAgent
+    command: commands.RunAgent
 
-    async def visit(self) -> engine.Outcome:
+    async def visit(self) -> commands.Outcome:
         """The agent's answer."""
-        file, node = self.file, self.file.spec.node(self.command.node)
-        agent = file.bundle.agents[node.agent_ref]
+        file, node = self.file, self.node
+        agent = file.bundle.agent_of(node)
         seat = AgentSeat(
-            workflow=file.bundle.workflow.metadata.name,
+            workflow=file.bundle.name,
             version=file.start.workflow_version,
             node=node.id,
-            agent=node.agent_ref,
+            agent=agent.name,
             turn=self.command.turn,
             tools=tuple(agent.spec.tools),
             context=dict(self.state.context),
@@ -89,8 +97,8 @@ class AgentVisit(Visit):
         say = tuple(Say(file.journal.next_position(), words) for words in self._words())
         output = await converse(Exchanges(seat, file.journal, file.operations), say, agent.spec.max_exchanges)
         file.journal.recommendation = output
-        file.journal.output(current_node().path, node.output_key, self.command.visit, output)
-        return engine.Answered(output)
+        file.journal.output(current_node().path, node.output_key or node.id, self.command.visit, output)
+        return commands.Answered(output)
 
     def _words(self) -> list[str | None]:
         template: list[str | None] = [None] if self.command.render else []
@@ -100,53 +108,53 @@ class AgentVisit(Visit):
 class ToolVisit(Visit):
     """TOOL: one tool with rendered arguments."""
 
-    command: engine.RunTool
+    command: commands.RunTool
 
-    async def visit(self) -> engine.Outcome:
+    async def visit(self) -> commands.Outcome:
         """The tool's result; an error it would tell a model fails the node."""
-        file, node, path = self.file, self.file.spec.node(self.command.node), current_node().path
+        file, node, path, name = self.file, self.node, current_node().path, self.node.tool or ""
         reply = await file.operations.execute(
             contracts.CALL_TOOL,
             path,
-            node.tool,
+            name,
             policies.TOOL,
             ToolReply,
             lambda entries: ToolCall(
                 owner=file.operations.owner,
                 path=path,
-                workflow=file.bundle.workflow.metadata.name,
+                workflow=file.bundle.name,
                 workflow_version=file.start.workflow_version,
                 node=node.id,
                 agent="",
                 turn=self.state.turn,
-                name=node.tool,
+                name=name,
                 arguments=node.arguments or {},
                 context=dict(self.state.context),
                 outbox=entries,
             ),
         )
         if reply.state == "FAILED":
-            raise VisitFailedError(reply.error or f"tool {node.tool} failed")
-        file.journal.output(path, node.output_key, self.command.visit, reply.result)
-        return engine.Returned(reply.result)
+            raise VisitFailedError(reply.error or f"tool {name} failed")
+        file.journal.output(path, node.output_key or node.id, self.command.visit, reply.result)
+        return commands.Returned(reply.result)
 
 
 class ConditionVisit(Visit):
     """CONDITION: an expression that says true or false."""
 
-    command: engine.Evaluate
+    command: commands.Evaluate
 
-    async def visit(self) -> engine.Outcome:
+    async def visit(self) -> commands.Outcome:
         """The value of the expression."""
-        return engine.Evaluated(expressions.evaluate(self.command.expression, self.state.context))
+        return engine.evaluate(self.command, self.state)
 
 
 class ReviewVisit(Visit):
     """HUMAN_APPROVAL: ask, wait without holding a worker, go on with the decision."""
 
-    command: engine.AwaitDecision
+    command: commands.AwaitDecision
 
-    async def visit(self) -> engine.Outcome:
+    async def visit(self) -> commands.Outcome:
         """The accepted decision."""
         file, path = self.file, current_node().path
         review_id = str(ids.review_id(file.run_id, path))
@@ -154,12 +162,11 @@ class ReviewVisit(Visit):
         await self._answer()
         decision = file.inbox.accepted
         assert decision is not None
-        return engine.Decided(decision.command, decision.reason, decision.reviewer)
+        return commands.Decided(decision.command, decision.reason, decision.reviewer)
 
     def _ask(self, path: str, review_id: str) -> None:
         file, command = self.file, self.command
-        node = file.spec.node(command.node)
-        outcomes = {made.name: made.outcome for made in node.decisions if made.outcome}
+        outcomes = {made.name: made.outcome for made in self.node.decisions or () if made.outcome}
         note = "; ".join(sorted(set(command.refused.values()))) or None
         file.journal.add(
             ReviewEntry(
@@ -187,13 +194,13 @@ class ReviewVisit(Visit):
 
 
 _VISITS: Mapping[type, Callable[..., Visit]] = {
-    engine.RunAgent: AgentVisit,
-    engine.RunTool: ToolVisit,
-    engine.Evaluate: ConditionVisit,
-    engine.AwaitDecision: ReviewVisit,
+    commands.RunAgent: AgentVisit,
+    commands.RunTool: ToolVisit,
+    commands.Evaluate: ConditionVisit,
+    commands.AwaitDecision: ReviewVisit,
 }
 
 
-def visit_for(file: CaseFile, state: engine.EngineState, command: engine.Command) -> Visit:
+def visit_for(file: CaseFile, state: EngineState, command: commands.Command) -> Visit:
     """The Job that carries out a command of the graph engine."""
     return _VISITS[type(command)](file, state, command)

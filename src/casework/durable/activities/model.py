@@ -1,0 +1,153 @@
+"""The model activity: render what is said, read the transcript, ask once, keep the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio import activity
+
+from casework.agents.messages import Message
+from casework.agents.model import ModelAnswer, ModelRequest
+from casework.durable import contracts
+from casework.durable.activities.operation import operation
+from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
+from casework.durable.contracts import ModelCall, ModelReply, ToolRequest
+from casework.errors import FatalError, RetryableError
+from casework.graph import templates
+from casework.graph.bundle import PinnedWorkflow
+from casework.graph.manifests import AiAgent
+from casework.store import ledger, messages, projection
+from casework.store.ledger import Claimed, StepClaim
+from casework.values import dumps
+
+
+class ModelActivity:
+    """`casework.call_model`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @activity.defn(name=contracts.CALL_MODEL)
+    @operation
+    async def call_model(self, call: ModelCall) -> ModelReply:
+        """Ask the agent's model once, or return the answer that is already in the ledger.
+
+        Raises:
+            RetryableError: passing trouble of the provider or the database.
+            FatalError: what no further attempt would mend.
+        """
+        bundle = await self._services.bundle(call.owner.tenant, call.workflow, call.workflow_version)
+        agent = bundle.agents[call.agent]
+        claimed, transcript = await self._claim(call, bundle)
+        if claimed.state == "committed":
+            return _reply(claimed.result)
+        if claimed.state == "closed":
+            raise FatalError(f"model step {call.path} was given up: {claimed.error}")
+        attempt = Attempt(self._services.db, call, claimed)
+        try:
+            answer = await self._ask(call, bundle, agent, transcript)
+        except (RetryableError, FatalError) as error:
+            await attempt.failed(error)
+            raise
+        return await patiently(lambda: self._commit(call, attempt, answer))
+
+    async def _claim(self, call: ModelCall, bundle: PinnedWorkflow) -> tuple[Claimed, list[Message]]:
+        """First transaction: outbox, user messages, claim, transcript."""
+        said = [(part.position, _words(part.words, call, bundle)) for part in call.say]
+        owner, tenant = run_id(call.owner), call.owner.tenant
+        async with recorded(self._services.db, call.owner), self._services.db.transaction() as conn:
+            await projection.apply(conn, tenant, owner, call.outbox)
+            for position, words in said:
+                await messages.write(
+                    conn, tenant, owner, path=call.path, position=position, agent=call.agent, role="user", content=words
+                )
+            claimed = await ledger.claim(conn, _claim_of(call, said))
+            if claimed.state != "claimed":
+                return claimed, []
+            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent)
+
+    async def _ask(
+        self, call: ModelCall, bundle: PinnedWorkflow, agent: AiAgent, transcript: list[Message]
+    ) -> ModelAnswer:
+        model = self._services.models.for_agent(agent, bundle.providers, call.model)
+        request = ModelRequest(
+            system=agent.spec.system_prompt or "",
+            messages=tuple(transcript),
+            tools=self._services.tools.only(agent.spec.tools).schemas(),
+            output_schema=_output_schema(call, bundle),
+            model=model.name,
+        )
+        try:
+            return await model.request(request)
+        except (RetryableError, FatalError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001  # a provider may raise anything; the engine tries again and gives up
+            raise RetryableError(f"the model call failed: {type(error).__name__}: {error}") from error
+
+    async def _commit(self, call: ModelCall, attempt: Attempt, answer: ModelAnswer) -> ModelReply:
+        """Second transaction: result, assistant message and event, or none of them."""
+        reply = ModelReply(
+            requests=tuple(ToolRequest(i, made.call_id, made.name) for i, made in enumerate(answer.requests)),
+            output=answer.output if answer.output is not None else answer.text,
+            tokens_in=answer.tokens_in,
+            tokens_out=answer.tokens_out,
+        )
+        figures: dict[str, Any] = {
+            "tokens_in": answer.tokens_in,
+            "tokens_out": answer.tokens_out,
+            "cost": answer.cost,
+        }
+        owner, tenant = run_id(call.owner), call.owner.tenant
+        async with self._services.db.transaction() as conn:
+            written = await ledger.commit(conn, attempt.result("COMPLETED", reply, **figures))
+            if written.outcome == "stale":
+                raise RetryableError(f"attempt {attempt.number} of {call.path} came too late; a newer one has the step")
+            await messages.write(
+                conn,
+                tenant,
+                owner,
+                path=call.path,
+                position=call.position,
+                agent=call.agent,
+                role="assistant",
+                content=answer.text or ("" if answer.output is None else dumps(answer.output)),
+                requests=answer.requests,
+                parts=answer.parts,
+            )
+            asked = [made.name for made in answer.requests]
+            await projection.add_event(conn, tenant, owner, call.path, "agent.model_answered", {"asks_for": asked})
+        return reply
+
+
+def _output_schema(call: ModelCall, bundle: PinnedWorkflow) -> dict[str, Any] | None:
+    node = bundle.workflow.spec.node(call.node)
+    return None if node is None else bundle.output_schema(node)
+
+
+def _words(words: str | None, call: ModelCall, bundle: PinnedWorkflow) -> str:
+    if words is not None:
+        return words
+    node = bundle.workflow.spec.node(call.node)
+    template = None if node is None else node.input_template
+    return dumps(call.context.get("input")) if template is None else templates.render(template, call.context)
+
+
+def _claim_of(call: ModelCall, said: list[tuple[int, str]]) -> StepClaim:
+    return StepClaim(
+        tenant=call.owner.tenant,
+        run_id=run_id(call.owner),
+        path=call.path,
+        kind="model",
+        name="model",
+        tool_version="1",
+        arguments={"agent": call.agent, "up_to": call.up_to, "says": [[p, words] for p, words in said]},
+        turn=call.turn,
+        node=call.node,
+    )
+
+
+def _reply(stored: Any) -> ModelReply:
+    """The answer as the ledger keeps it."""
+    requests = tuple(ToolRequest(**made) for made in stored["requests"])
+    return ModelReply(**{**stored, "requests": requests})

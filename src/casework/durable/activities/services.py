@@ -1,0 +1,136 @@
+"""What the activities of one worker have at hand, and the parts of a step that tools and models share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from uuid import UUID
+
+from casework.agents.toolbox import Toolbox
+from casework.app import App
+from casework.durable.contracts import ModelCall, Owner, ToolCall
+from casework.errors import ConflictError, FatalError, RetryableError, StoreUnavailableError
+from casework.graph.bundle import PinnedWorkflow
+from casework.models.catalogue import Models
+from casework.settings import Settings
+from casework.store import ledger, projection, workflows
+from casework.store.database import Database
+from casework.store.ledger import Claimed, StepCommit
+
+Made = TypeVar("Made")
+COMMIT_PATIENCE = 40.0
+"""Seconds in which a finished act tries to write its result before it reports the database as gone."""
+
+
+@dataclass
+class Services:
+    """One worker's database, application and models."""
+
+    db: Database
+    app: App
+    models: Models
+    settings: Settings
+    _bundles: dict[tuple[str, str, int], PinnedWorkflow] = field(default_factory=dict)
+
+    @property
+    def tools(self) -> Toolbox:
+        """The application's tools."""
+        return self.app.toolbox
+
+    async def bundle(self, tenant: str, name: str, version: int) -> PinnedWorkflow:
+        """A pinned workflow; versions never change, so each is read once.
+
+        Raises:
+            FatalError: the table has no such version.
+        """
+        key = (tenant, name, version)
+        if key not in self._bundles:
+            async with self.db.transaction() as conn:
+                plain = await workflows.get(conn, tenant, name, version)
+            if plain is None:
+                raise FatalError(f"workflow {name!r} has no version {version} in the database. Publish it again.")
+            self._bundles[key] = PinnedWorkflow.from_plain(plain)
+        return self._bundles[key]
+
+
+class Attempt:
+    """One claimed attempt of a step: timed from the claim, and ended exactly once."""
+
+    def __init__(self, db: Database, call: ModelCall | ToolCall, claimed: Claimed) -> None:
+        self._db = db
+        self._owner = call.owner
+        self._path = call.path
+        self.number = claimed.attempt
+        self.step_id = claimed.step_id
+        self._began = time.monotonic()
+
+    @property
+    def latency_ms(self) -> int:
+        """Milliseconds since the claim."""
+        return int((time.monotonic() - self._began) * 1000)
+
+    def result(self, state: Any, result: Any, *, error: str | None = None, **figures: Any) -> StepCommit:
+        """The row of a finished step."""
+        return StepCommit(
+            tenant=self._owner.tenant,
+            run_id=UUID(self._owner.run_id),
+            path=self._path,
+            attempt=self.number,
+            state=state,
+            result=result,
+            error=error,
+            latency_ms=self.latency_ms,
+            **figures,
+        )
+
+    async def failed(self, error: BaseException) -> None:
+        """This attempt failed and the engine decides what follows; a database that is away is no second fault."""
+        try:
+            async with self._db.transaction() as conn:
+                await ledger.attempt_failed(
+                    conn,
+                    self._owner.tenant,
+                    UUID(self._owner.run_id),
+                    self._path,
+                    self.number,
+                    str(error) or type(error).__name__,
+                    self.latency_ms,
+                )
+        except StoreUnavailableError:
+            return
+
+
+@asynccontextmanager
+async def recorded(db: Database, owner: Owner) -> AsyncIterator[None]:
+    """A conflict inside is written as an event in a database transaction of its own, then goes on its way."""
+    try:
+        yield
+    except ConflictError as error:
+        await projection.record_conflict(db, owner.tenant, run_id(owner), error)
+        raise
+
+
+async def patiently(write: Callable[[], Awaitable[Made]]) -> Made:
+    """Write a finished result, waiting out a database restart rather than losing what was done.
+
+    Raises:
+        RetryableError: the database stayed away; the step is tried again, and counts as an attempt.
+    """
+    until, delay = time.monotonic() + COMMIT_PATIENCE, 0.1
+    while True:
+        try:
+            return await write()
+        except StoreUnavailableError as error:
+            if time.monotonic() > until:
+                raise RetryableError(f"the result could not be written: {error}") from error
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 2.0)
+
+
+def run_id(owner: Owner) -> UUID:
+    """The run an activity works for."""
+    return UUID(owner.run_id)

@@ -1,0 +1,172 @@
+"""The tool activity: claim, act, commit; how a repeat is made safe depends on what the tool declares.
+
+`idempotent` and `keyed` tools simply act again, the latter under the same key. A `verify` tool first asks the
+destination whether an earlier attempt took effect. A `transactional` tool writes in the transaction that commits its
+ledger row, after it has locked the row and seen that the attempt is still its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from psycopg import AsyncConnection
+from temporalio import activity
+
+from casework.agents.invoke import invoke
+from casework.agents.tools import Repeat, Tool, ToolContext
+from casework.durable import contracts
+from casework.durable.activities.faults import fault_point
+from casework.durable.activities.operation import operation
+from casework.durable.activities.policy import GovernedPolicy
+from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
+from casework.durable.contracts import ToolCall, ToolReply
+from casework.errors import FatalError, RetryableError, ToldError
+from casework.graph import templates
+from casework.store import ledger, messages, projection, runs
+from casework.store.ledger import Claimed, StepClaim
+from casework.values import Plain, dumps
+
+
+class ToolActivity:
+    """`casework.call_tool`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @activity.defn(name=contracts.CALL_TOOL)
+    @operation
+    async def call_tool(self, call: ToolCall) -> ToolReply:
+        """Run one tool, or return the result that is already in the ledger.
+
+        Raises:
+            RetryableError: passing trouble of the tool or the database.
+            FatalError: what no further attempt would mend.
+        """
+        tool = self._services.tools.get(call.name)
+        claimed, context, arguments = await self._claim(call, tool)
+        if claimed.state == "committed":
+            return _reply(call, "COMPLETED", claimed.result)
+        if claimed.state == "closed":
+            return _reply(call, "FAILED", None, claimed.error)
+        fault_point("claimed", call.path)
+        attempt = Attempt(self._services.db, call, claimed)
+        try:
+            return await self._act(call, tool, attempt, context, arguments)
+        except (RetryableError, FatalError) as error:
+            await attempt.failed(error)
+            raise
+
+    async def _claim(self, call: ToolCall, tool: Tool) -> tuple[Claimed, ToolContext, Plain]:
+        """First transaction: outbox, claim, and what the tool may look at."""
+        owner, tenant = run_id(call.owner), call.owner.tenant
+        async with recorded(self._services.db, call.owner), self._services.db.transaction() as conn:
+            await projection.apply(conn, tenant, owner, call.outbox)
+            arguments = await _arguments(conn, call)
+            claimed = await ledger.claim(conn, _claim_of(call, tool, arguments))
+            request = await runs.request_of(conn, tenant, owner)
+            evidence = await ledger.evidence(conn, tenant, owner)
+        governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
+        context = ToolContext(
+            tenant=tenant,
+            run_id=owner,
+            path=call.path,
+            key=str(claimed.step_id),
+            attempt=claimed.attempt,
+            input=request,
+            evidence=evidence,
+            policies=governed,
+        )
+        return claimed, context, arguments
+
+    async def _act(
+        self, call: ToolCall, tool: Tool, attempt: Attempt, context: ToolContext, arguments: Plain
+    ) -> ToolReply:
+        """The act itself, and its commit."""
+        if tool.repeat is Repeat.TRANSACTIONAL:
+            return await self._transactional(call, tool, attempt, context, arguments)
+        try:
+            result = await invoke(tool, context, arguments)
+        except ToldError as error:
+            text = str(error)
+            return await patiently(lambda: self._commit(call, attempt, "FAILED", None, text))
+        fault_point("acted", call.path)
+        reply = await patiently(lambda: self._commit(call, attempt, "COMPLETED", result, None))
+        fault_point("committed", call.path)
+        return reply
+
+    async def _commit(
+        self, call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
+    ) -> ToolReply:
+        """Second transaction: result, tool message and event, or none of them."""
+        async with self._services.db.transaction() as conn:
+            return await _write(conn, call, attempt, state, result, error)
+
+    async def _transactional(
+        self, call: ToolCall, tool: Tool, attempt: Attempt, context: ToolContext, arguments: Plain
+    ) -> ToolReply:
+        """Effect and ledger row in one transaction; a refusal leaves no effect behind."""
+        owner, tenant = run_id(call.owner), call.owner.tenant
+        try:
+            async with self._services.db.transaction() as conn:
+                if not await ledger.lock_attempt(conn, tenant, owner, call.path, attempt.number):
+                    raise RetryableError(f"attempt {attempt.number} of {call.path} is no longer the current one")
+                result = await invoke(tool, replace(context, connection=conn), arguments)
+                reply = await _write(conn, call, attempt, "COMPLETED", result, None)
+        except ToldError as error:
+            return await self._commit(call, attempt, "FAILED", None, str(error))
+        fault_point("committed", call.path)
+        return reply
+
+
+async def _write(
+    conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
+) -> ToolReply:
+    owner, tenant = run_id(call.owner), call.owner.tenant
+    written = await ledger.commit(conn, attempt.result(state, result, error=error))
+    if written.outcome == "stale":
+        raise RetryableError(f"attempt {attempt.number} of {call.path} came too late; a newer one has the step")
+    if call.position:
+        await messages.write(
+            conn,
+            tenant,
+            owner,
+            path=call.path,
+            position=call.position,
+            agent=call.agent,
+            role="tool",
+            content=dumps(result if error is None else {"error": error}),
+            call_id=call.call_id,
+            tool=call.name,
+        )
+    kind = "agent.tool_completed" if error is None else "agent.tool_failed"
+    await projection.add_event(conn, tenant, owner, call.path, kind, {"name": call.name, "error": error})
+    return _reply(call, state, result, error)
+
+
+async def _arguments(conn: AsyncConnection[Any], call: ToolCall) -> Plain:
+    """From the model's answer, or rendered from the node's templates."""
+    if call.arguments is None:
+        return await messages.arguments(
+            conn, call.owner.tenant, run_id(call.owner), call.answer_position, call.index
+        )
+    return templates.render_all(call.arguments, call.context)
+
+
+def _claim_of(call: ToolCall, tool: Tool, arguments: Plain) -> StepClaim:
+    return StepClaim(
+        tenant=call.owner.tenant,
+        run_id=run_id(call.owner),
+        path=call.path,
+        kind="tool",
+        name=tool.name,
+        tool_version=tool.version,
+        arguments=arguments,
+        turn=call.turn,
+        node=call.node,
+    )
+
+
+def _reply(call: ToolCall, state: Any, result: Plain, error: str | None = None) -> ToolReply:
+    """A model's tool leaves its result in the transcript; a TOOL node's goes back to the graph."""
+    return ToolReply(state, None if call.position else result, error)

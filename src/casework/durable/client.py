@@ -1,0 +1,107 @@
+"""Talking to runs: start, decide, cancel. The API's side of the engine.
+
+A message to a run is durable once the engine has taken it, with or without a worker. What cannot reach the engine is
+a RetryableError; a run that has ended (or never was) is a StateError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.service import RPCError, RPCStatusCode
+
+from casework.durable import contracts
+from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
+from casework.errors import RetryableError, StateError
+
+Made = TypeVar("Made")
+CALL_TIMEOUT = timedelta(seconds=10)
+"""Longest wait for one answer of the engine."""
+
+_GONE = {RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION}
+
+
+class RunClient:
+    """Runs of one task queue, through one connection."""
+
+    def __init__(self, client: Client, task_queue: str) -> None:
+        self._client = client
+        self._task_queue = task_queue
+
+    async def start(self, start: RunStart) -> None:
+        """Start the run's Temporal workflow; a run that is there already is left as it is.
+
+        Raises:
+            RetryableError: the engine cannot be reached; the PENDING row is there for the sweep.
+        """
+        await _reached(
+            self._client.start_workflow(
+                contracts.RUN_WORKFLOW,
+                start,
+                id=start.run_id,
+                task_queue=self._task_queue,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                rpc_timeout=CALL_TIMEOUT,
+                static_summary=f"{start.bundle['workflow']['metadata']['name']} for {start.user}"[:200],
+            )
+        )
+
+    async def decide(self, run_id: str, decision: Decision) -> None:
+        """Send a decision; it is kept for the run even while no worker is up.
+
+        Raises:
+            StateError: the run has ended.
+            RetryableError: the engine cannot be reached; nothing was sent.
+        """
+        await _reached(self._handle(run_id).signal(contracts.DECIDE_SIGNAL, decision, rpc_timeout=CALL_TIMEOUT))
+
+    async def decide_and_confirm(self, run_id: str, decision: Decision, timeout_s: float) -> DecisionReply | None:
+        """Send a decision and wait until the run has judged it; None when the time is over, and then it is sent.
+
+        Raises:
+            StateError: the run has ended.
+            RetryableError: the engine cannot be reached; nothing was sent.
+        """
+        update = self._handle(run_id).execute_update(
+            contracts.DECIDE_UPDATE, decision, id=decision.decision_id, result_type=DecisionReply
+        )
+        try:
+            return await asyncio.wait_for(_reached(update), timeout_s)
+        except TimeoutError:
+            # An update that no worker has taken is not kept; a signal is. The run knows them by the same id.
+            await self.decide(run_id, decision)
+            return None
+
+    async def cancel(self, run_id: str, request: CancelRequest) -> None:
+        """Ask the run to stop.
+
+        Raises:
+            StateError: the run has ended.
+            RetryableError: the engine cannot be reached; nothing was sent.
+        """
+        await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
+
+    async def ready(self) -> bool:
+        """Whether the engine answers."""
+        try:
+            return await asyncio.wait_for(self._client.service_client.check_health(), CALL_TIMEOUT.total_seconds())
+        except (RPCError, TimeoutError):
+            return False
+
+    def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
+        return self._client.get_workflow_handle(run_id, result_type=RunEnd)
+
+
+async def _reached(call: Awaitable[Made]) -> Made:
+    try:
+        return await call
+    except RPCError as error:
+        if error.status in _GONE:
+            raise StateError("The run is not open in the engine: it has ended, or it is not started yet.") from error
+        raise RetryableError(f"Temporal cannot be reached ({error.status.name}). Try again shortly.") from error

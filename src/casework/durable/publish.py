@@ -1,0 +1,21 @@
+"""Publishing an application's workflows: each becomes an immutable, numbered version, told apart by its hash."""
+
+from __future__ import annotations
+
+from casework.app import App
+from casework.store import workflows
+from casework.store.database import Database
+
+
+async def publish(app: App, db: Database, tenant: str = "default") -> dict[str, int]:
+    """Write the application's workflows; returns the version of each. The same content is the same version.
+
+    Raises:
+        ManifestError: a manifest is refused at admission.
+        StoreUnavailableError: the database cannot be reached.
+    """
+    versions = {}
+    async with db.transaction() as conn:
+        for name, pinned in sorted(app.workflows().items()):
+            versions[name] = await workflows.publish(conn, tenant, name, pinned.to_plain(), pinned.hash())
+    return versions

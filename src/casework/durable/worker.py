@@ -1,0 +1,100 @@
+"""The worker process: it takes Temporal tasks until it is told to stop, then finishes what it has begun.
+
+A worker registers the fixed set of generic workflows and activities; the application is looked up by name. Everything
+that takes long to import is imported before the first task, so that a cold worker is not slow in the middle of a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import signal
+from datetime import timedelta
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from casework.app import App
+from casework.durable import policies
+from casework.durable.activities.model import ModelActivity
+from casework.durable.activities.project import ProjectActivity
+from casework.durable.activities.services import Services
+from casework.durable.activities.sweep import SweepActivity
+from casework.durable.activities.tool import ToolActivity
+from casework.durable.client import RunClient
+from casework.durable.connection import connect
+from casework.durable.schedules import ensure_sweep
+from casework.durable.workflows.run import CaseRun
+from casework.durable.workflows.sweep import Sweep
+from casework.models.catalogue import Models
+from casework.settings import Settings
+from casework.store.database import Database
+
+log = logging.getLogger("casework.worker")
+
+PASSED_THROUGH = (
+    "casework",
+    "pydantic",
+    "pydantic_core",
+    "annotated_types",
+    "simplejson",
+    "cel_expr_python",
+    "temporalio",
+)
+"""Modules that the workflow sandbox shares with the worker. All of them are pure for workflow code: `casework` by import
+contract, the others because they compute and nothing else."""
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """The sandbox that workers and replayers run workflow code in."""
+    importlib.import_module("cel_expr_python.cel")
+    return SandboxedWorkflowRunner(
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
+    )
+
+
+def make_worker(client: Client, services: Services, settings: Settings) -> Worker:
+    """A worker on the settings' task queue."""
+    activities = (
+        ModelActivity(services).call_model,
+        ToolActivity(services).call_tool,
+        ProjectActivity(services).project,
+        SweepActivity(services, client, RunClient(client, settings.temporal.task_queue)).sweep_runs,
+    )
+    return Worker(
+        client,
+        task_queue=settings.temporal.task_queue,
+        workflows=[CaseRun, Sweep],
+        activities=activities,
+        workflow_runner=workflow_runner(),
+        max_cached_workflows=settings.worker.cached_workflows,
+        max_concurrent_activities=settings.worker.concurrent_activities,
+        max_concurrent_workflow_tasks=settings.worker.concurrent_workflow_tasks,
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_timeout),
+        graceful_shutdown_timeout=timedelta(seconds=settings.worker.grace),
+        max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
+        default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
+    )
+
+
+async def run_worker(app: App, settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT, then drain: running activities get the grace to end.
+
+    Raises:
+        StoreUnavailableError: the database cannot be reached at the start.
+        UnreachableError: Temporal cannot be reached at the start.
+    """
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    client = await connect(settings)
+    async with await Database.open(settings.database.runtime_dsn(), name="casework-worker") as db:
+        models = Models(app.scripts, settings)
+        models.preload(app)
+        await ensure_sweep(client, settings.temporal.task_queue)
+        async with make_worker(client, Services(db, app, models, settings), settings):
+            log.info("worker is ready on task queue %s", settings.temporal.task_queue)
+            await stop.wait()
+            log.info("worker is draining")
