@@ -127,9 +127,9 @@ def tool(
     """Make a tool of a typed function, sync or async.
 
     A first parameter annotated `ToolContext` is filled in and hidden from the model; the docstring becomes the
-    description. `version` belongs to the stored result: raise it when old results are no longer good. `effects=False` says that the
-    tool only reads; with effects, `repeat` is required. `verify` takes the tool's own parameters. `timeout` is the
-    deadline of one attempt in seconds, under 60.
+    description. `version` belongs to the stored result: raise it when old results are no longer good. `effects=False`
+    says that the tool only reads; with effects, `repeat` is required. `verify` takes the tool's own parameters.
+    `timeout` is the deadline of one attempt in seconds, under 60.
 
     Raises:
         ToolDeclarationError: the declaration or the signature is not safe or not complete; says what to change.

@@ -36,7 +36,8 @@ class PolicyReading:
     """The row that an evaluation uses and where it came from.
 
     `governed` is the owner's row; `fixture_fallback` the shipped one, used where the setting allows it, with the
-    `reason` why the governed row could not be read. `pinned_at` is when the run first read it; None where it is read anew.
+    `reason` why the governed row could not be read. `pinned_at` is when the run first read it; None where it is read
+    anew.
     """
 
     limits: PolicyLimits
