@@ -1,0 +1,48 @@
+# The project's verbs. `make setup` needs Python 3.11+ with venv; everything else comes by pip and uv, checked by hash.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.casework-setup
+
+.PHONY: setup demo test lint fix docs bench lock clean
+
+setup: $(STAMP)  ## make .venv with everything in it
+
+$(STAMP): requirements/uv.lock requirements/dev.lock pyproject.toml
+	@echo "casework: making $(VENV) and installing the locked packages into it (pip, then uv; hashes are checked)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip sync --quiet --require-hashes requirements/dev.lock
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup  ## one loan case, end to end, with a worker killed in mid-run
+	$(BIN)/casework demo --app casework.examples.loan_underwriting:app
+
+test: lint  ## every check and every test
+	$(BIN)/pytest
+
+lint: setup  ## format, lint, types, import contracts; changes nothing
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+fix: setup  ## format and mend what can be mended by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup  ## write the reference pages that are generated from code
+	$(BIN)/python -m docs.generate
+
+bench: setup  ## every benchmark, this project beside its peers
+	@for each in benchmarks/[a-z]*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+lock: setup  ## resolve the dependencies anew, with hashes, naming no host
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+	  --python-version 3.11 requirements/uv.in --output-file requirements/uv.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+	  --python-version 3.11 pyproject.toml --extra local --extra models --group dev --output-file requirements/dev.lock
+
+clean:  ## forget the environment and the caches; data in .casework stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
