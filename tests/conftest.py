@@ -3,21 +3,34 @@
 `postgres`              the embedded server of this test process
 `database_dsn`          a database of its own for one test, migrated, owned by the superuser
 `empty_database_dsn`    the same without any table
+`temporal_address`      the development server of this test process, `host:port`
+`temporal_client`       a client of it for one test, with the project's data converter
+`time_skipping_env`     a Temporal test server of its own for one test, where time can be skipped
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import psycopg
 import pytest
+from temporalio.client import Client
+from temporalio.testing import WorkflowEnvironment
 
+from casework.durable.connection import connect
+from casework.durable.converter import DATA_CONVERTER
+from casework.durable.local import LocalTemporal
+from casework.durable.local.binaries import TEST_SERVER, find_program
+from casework.settings import TemporalSettings
 from casework.store.local import LocalPostgres
+
+Result = TypeVar("Result")
 
 TEMPLATE = "casework_template"
 
@@ -43,7 +56,7 @@ def migrated_template(postgres: LocalPostgres) -> str:
     _admin(postgres.dsn, f"CREATE DATABASE {TEMPLATE}")
     migrate = _migrate()
     if migrate:
-        asyncio.run(migrate(with_database(postgres.dsn, TEMPLATE)))  # type: ignore[arg-type]  # an async function
+        run_now(migrate(with_database(postgres.dsn, TEMPLATE)))
     return TEMPLATE
 
 
@@ -61,6 +74,42 @@ def empty_database_dsn(postgres: LocalPostgres) -> Iterator[str]:
         yield dsn
 
 
+@pytest.fixture(scope="session")
+def temporal_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of this test process's Temporal development server."""
+    server = LocalTemporal(tmp_path_factory.mktemp("temporal"))
+    try:
+        yield run_now(server.start())
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+async def temporal_client(temporal_address: str) -> Client:
+    """A client of the development server, made in the test's own event loop."""
+    return await connect(TemporalSettings(address=temporal_address))
+
+
+@pytest.fixture
+async def time_skipping_env() -> AsyncIterator[WorkflowEnvironment]:
+    """A test server that skips time. It knows no schedules and no lists; results are awaited one at a time."""
+    program = find_program(TEST_SERVER)
+    path = str(program) if program else None
+    async with await WorkflowEnvironment.start_time_skipping(
+        test_server_existing_path=path, data_converter=DATA_CONVERTER
+    ) as environment:
+        yield environment
+
+
+def run_now(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run `work` to its end from synchronous code, in a loop of its own that no one else meets."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
 @contextmanager
 def _database(dsn: str, how: str) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
@@ -76,7 +125,7 @@ def _admin(dsn: str, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def _migrate() -> Callable[[str], object] | None:
+def _migrate() -> Callable[[str], Coroutine[Any, Any, object]] | None:
     try:
         return getattr(importlib.import_module("casework.store.migrate"), "migrate", None)
     except ModuleNotFoundError:

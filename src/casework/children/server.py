@@ -97,7 +97,7 @@ class ServerProcess:
             LocalStackError: another program holds the folder, or a server that is not ours to stop.
         """
         if not self._claimed:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._owner.acquire():
                 raise LocalStackError(
                     f"Another program runs {self._name} in {self.folder}. Stop that one, or use another folder."

@@ -1,0 +1,161 @@
+"""The settings of each part. Under each field: what it is and its unit, its default, and why."""
+
+# ruff: noqa: RUF009  # `variable` is `dataclasses.field` with a name: it makes no shared value
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from casework.settings.secret import Secret
+from casework.settings.variables import variable
+
+POSTGRES = ("postgresql://", "postgres://")
+HTTP = ("http://", "https://")
+
+
+@dataclass(frozen=True)
+class DatabaseSettings:
+    """PostgreSQL."""
+
+    url: Secret | None = variable("CASEWORK_DATABASE_URL", prefixes=POSTGRES)
+    """URL of the database as API and workers use it. Default: none, then the server of the local stack is used. A
+    secret, since it holds a password."""
+
+    admin_url: Secret | None = variable("CASEWORK_ADMIN_DATABASE_URL", prefixes=POSTGRES)
+    """URL of the same database as its owner, for `migrate` and `token`. Default: CASEWORK_DATABASE_URL, which is
+    enough where one login owns everything."""
+
+    policy_url: Secret | None = variable("CASEWORK_POLICY_DATABASE_URL", prefixes=POSTGRES)
+    """URL of the same database as the policy's owner, for `policy load`. Default: the owner's URL. Its own, because
+    whoever runs agents must not be able to write policy."""
+
+    pool_min_size: int = variable("CASEWORK_DATABASE_POOL_MIN", 1, at_least=0, at_most=1000)
+    """Connections each process keeps open. Default 1: the first query after a pause need not wait for a login."""
+
+    pool_max_size: int = variable("CASEWORK_DATABASE_POOL_MAX", 10, at_least=1, at_most=1000)
+    """Most connections of one process. Default 10: no connection is held while a model, a tool or a person is waited
+    for, so ten serve some hundred steps in flight, and a server's 100 still allow several processes."""
+
+
+@dataclass(frozen=True)
+class TemporalSettings:
+    """Temporal, by the variables that all its tools know, and the task queue."""
+
+    address: str | None = variable("TEMPORAL_ADDRESS")
+    """Host and port of the frontend. Default: none, then the server of the local stack is used."""
+
+    namespace: str | None = variable("TEMPORAL_NAMESPACE")
+    """Namespace of all runs. Default: `default`, or the profile's; one namespace serves all tenants."""
+
+    api_key: Secret | None = variable("TEMPORAL_API_KEY")
+    """Key for Temporal Cloud; switches TLS on. Default: none."""
+
+    tls: bool | None = variable("TEMPORAL_TLS")
+    """TLS on or off. Default: on with an API key or a certificate, else off, as the local server speaks none."""
+
+    tls_server_name: str | None = variable("TEMPORAL_TLS_SERVER_NAME")
+    """Name expected in the server's certificate. Default: the host of the address."""
+
+    tls_server_ca_cert_path: Path | None = variable("TEMPORAL_TLS_SERVER_CA_CERT_PATH")
+    """File with the authority that signed the server's certificate. Default: the system's authorities."""
+
+    tls_client_cert_path: Path | None = variable("TEMPORAL_TLS_CLIENT_CERT_PATH")
+    """File with our certificate, for mutual TLS. Default: none."""
+
+    tls_client_key_path: Path | None = variable("TEMPORAL_TLS_CLIENT_KEY_PATH")
+    """File with the key of our certificate. Default: none."""
+
+    profile: str | None = variable("TEMPORAL_PROFILE")
+    """Profile to take from Temporal's configuration file. Default: none, and then no file in the home folder is read,
+    so that a run here depends on nothing out of sight."""
+
+    config_file: Path | None = variable("TEMPORAL_CONFIG_FILE")
+    """Temporal's configuration file. Default: none; with a profile, the file in the home folder."""
+
+    task_queue: str = variable("CASEWORK_TASK_QUEUE", "casework")
+    """Queue that joins API and workers. Default `casework`; two releases side by side in one namespace need two."""
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """A worker process."""
+
+    max_activities: int = variable("CASEWORK_WORKER_MAX_ACTIVITIES", 100, at_least=1, at_most=10_000)
+    """Model and tool calls that one worker has in flight. Default 100: they wait for the network, not for the CPU."""
+
+    max_workflow_tasks: int = variable("CASEWORK_WORKER_MAX_WORKFLOW_TASKS", 40, at_least=2, at_most=10_000)
+    """Runs that one worker advances at one moment. Default 40: this is CPU work of a few milliseconds each."""
+
+    cache_size: int = variable("CASEWORK_WORKER_CACHE_SIZE", 500, at_least=0, at_most=100_000)
+    """Runs kept in memory between steps; a run that fell out is rebuilt from its history. Default 500: a run is some
+    hundred kilobytes. 0 rebuilds at every step, which only tests want."""
+
+    heartbeat_timeout_s: float = variable("CASEWORK_HEARTBEAT_TIMEOUT", 2.0, at_least=0.5, at_most=300)
+    """Seconds without a sign of life after which a step's worker counts as dead. Default 2: a killed worker's step
+    starts elsewhere within 3 seconds. Higher where workers pause for long, such as on overcommitted machines."""
+
+    sticky_queue_timeout_s: float = variable("CASEWORK_STICKY_QUEUE_TIMEOUT", 1.0, at_least=0.1, at_most=60)
+    """Seconds for which a run waits for the worker that has it in memory before another rebuilds it. Default 1, for
+    the same 3 seconds; the engine's own default of 10 is felt after each kill."""
+
+    graceful_stop_s: float = variable("CASEWORK_GRACEFUL_STOP", 10.0, at_least=0, at_most=3600)
+    """Seconds that steps in flight get to end when a worker is told to stop. Default 10; what is cut off is taken up
+    by another worker, safely but again."""
+
+
+@dataclass(frozen=True)
+class ApiSettings:
+    """The HTTP API: how it listens, and how commands reach it."""
+
+    host: str = variable("CASEWORK_API_HOST", "127.0.0.1")
+    """Address to listen on. Default 127.0.0.1: reachable from this machine alone until someone decides otherwise."""
+
+    port: int = variable("CASEWORK_API_PORT", 8080, at_least=1, at_most=65535)
+    """TCP port to listen on. Default 8080; the local stack takes another one where it is busy."""
+
+    url: str | None = variable("CASEWORK_API_URL", prefixes=HTTP)
+    """Where commands reach the API. Default: the local stack's."""
+
+    token: Secret | None = variable("CASEWORK_TOKEN")
+    """Bearer token of commands. Default: the token in the file `token` of the home folder, for the local stack only."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Language models. Keys are read by the providers under their own names (OPENAI_API_KEY and so on)."""
+
+    model: str | None = variable("CASEWORK_MODEL")
+    """Model for every agent instead of the one its manifest names, as `provider:model`, such as `openai:gpt-4o-mini`.
+    Default: none. For trying another model on everything without editing manifests."""
+
+    base_url: str | None = variable("CASEWORK_MODEL_BASE_URL", prefixes=HTTP)
+    """Endpoint that speaks the OpenAI protocol. Default: the provider's own."""
+
+    timeout_s: float = variable("CASEWORK_MODEL_TIMEOUT", 55.0, at_least=0.1, at_most=59)
+    """Seconds for one answer. Default 55, at most 59: the attempt as a whole has 60, and the reason should be ours."""
+
+    connect_timeout_s: float = variable("CASEWORK_MODEL_CONNECT_TIMEOUT", 10.0, at_least=0.1, at_most=59)
+    """Seconds to reach the endpoint. Default 10: an unreachable host should not use up the attempt."""
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """Governed policy."""
+
+    fallback: Literal["fail_closed", "fixture"] = variable("CASEWORK_POLICY_FALLBACK", "fail_closed")
+    """What happens where no policy row can be read: `fail_closed` ends the run, `fixture` uses the shipped limits and
+    records that it did. Default `fail_closed`: limits that nobody set must not decide about money."""
+
+
+@dataclass(frozen=True)
+class AppSettings:
+    """The application and its folder."""
+
+    reference: str | None = variable("CASEWORK_APP")
+    """The application as `package.module:name`. Default: `casework.toml` in the working folder."""
+
+    home: Path = variable("CASEWORK_HOME", Path(".casework"))
+    """Folder of the local stack: data, logs, token. Default `.casework` in the working folder: one project, one
+    stack."""

@@ -1,0 +1,91 @@
+"""All settings, read from the environment at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from casework.errors import SettingsError
+from casework.settings.parts import (
+    ApiSettings,
+    AppSettings,
+    DatabaseSettings,
+    ModelSettings,
+    PolicySettings,
+    TemporalSettings,
+    WorkerSettings,
+)
+from casework.settings.variables import read_part, variable_of
+
+OURS = "CASEWORK_"
+
+RESERVED = ("CASEWORK_TEST_", "CASEWORK_DRILL_")
+"""Prefixes of what is no setting: tests' data and drills' fault points."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting. Build it once with `load` and pass it on; vary a part with `dataclasses.replace`."""
+
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    temporal: TemporalSettings = field(default_factory=TemporalSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    api: ApiSettings = field(default_factory=ApiSettings)
+    models: ModelSettings = field(default_factory=ModelSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    app: AppSettings = field(default_factory=AppSettings)
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None) -> Self:
+        """Read all settings, from `os.environ` unless another mapping is given.
+
+        Raises:
+            SettingsError: a `CASEWORK_` variable is unknown (the nearest known name is given), a value is not valid,
+                or two do not go together.
+        """
+        source = os.environ if environ is None else environ
+        _refuse_unknown(source)
+        whole = cls(**{name: read_part(part, source) for name, part in parts().items()})
+        _require_pool_order(whole.database)
+        return whole
+
+
+def parts() -> dict[str, type]:
+    """The parts by their name in `Settings`, in order."""
+    return {
+        "database": DatabaseSettings,
+        "temporal": TemporalSettings,
+        "worker": WorkerSettings,
+        "api": ApiSettings,
+        "models": ModelSettings,
+        "policy": PolicySettings,
+        "app": AppSettings,
+    }
+
+
+def variable_names() -> list[str]:
+    """Every environment variable that is a setting."""
+    return [variable_of(each).name for part in parts().values() for each in dataclasses.fields(part)]
+
+
+def _refuse_unknown(source: Iterable[str]) -> None:
+    known = variable_names()
+    for name in sorted(source):
+        if not name.startswith(OURS) or name in known or name.startswith(RESERVED):
+            continue
+        near = difflib.get_close_matches(name, known, n=1)
+        advice = f"Did you mean {near[0]}?" if near else f"The settings are: {', '.join(known)}."
+        raise SettingsError(f"The environment variable {name} is no setting. {advice} Else unset it.", field=name)
+
+
+def _require_pool_order(database: DatabaseSettings) -> None:
+    if database.pool_min_size > database.pool_max_size:
+        raise SettingsError(
+            f"CASEWORK_DATABASE_POOL_MIN is {database.pool_min_size} and CASEWORK_DATABASE_POOL_MAX is "
+            f"{database.pool_max_size}. Make the first at most the second.",
+            field="CASEWORK_DATABASE_POOL_MIN",
+        )
