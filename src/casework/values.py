@@ -113,14 +113,25 @@ def clean(value: Plain) -> Cleaned:
     if isinstance(value, (float, Decimal)):
         return _clean_number(value)
     if isinstance(value, dict):
-        keys = [clean(key) for key in value]
-        items = [clean(item) for item in value.values()]
-        made = {key.value: item.value for key, item in zip(keys, items, strict=True)}
-        return Cleaned(made, sum(part.replaced for part in (*keys, *items)))
+        return _clean_mapping(value)
     if isinstance(value, list):
         items = [clean(item) for item in value]
         return Cleaned([item.value for item in items], sum(item.replaced for item in items))
     return Cleaned(value, 0)
+
+
+def _clean_mapping(value: dict[str, Plain]) -> Cleaned:
+    made: dict[str, Plain] = {}
+    replaced = 0
+    # Keys that need no cleaning keep their name; a cleaned key that clashes gets a suffix, so that both stay.
+    for key in sorted(value, key=lambda key: clean(key).replaced):
+        name, item = clean(key), clean(value[key])
+        replaced += name.replaced + item.replaced
+        label, number = name.value, 2
+        while label in made:
+            label, number = f"{name.value}~{number}", number + 1
+        made[label] = item.value
+    return Cleaned(made, replaced)
 
 
 def _clean_number(value: float | Decimal) -> Cleaned:

@@ -1,7 +1,7 @@
 """Talking to runs: start, decide, cancel. The API's side of the engine.
 
-A message to a run is durable once the engine has taken it, with or without a worker. What cannot reach the engine is
-a RetryableError; a run that has ended (or never was) is a StateError.
+A message to a run is durable once the engine has taken it, with or without a worker. The connection is made when it
+is first needed, so that the API starts, and says what is missing, while the engine is down.
 """
 
 from __future__ import annotations
@@ -16,18 +16,26 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.service import RPCError, RPCStatusCode
 
 from casework.durable import contracts
+from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
-from casework.errors import RetryableError, StateError
+from casework.errors import StateError, UnreachableError
+from casework.settings import Settings
 
 Made = TypeVar("Made")
 CALL_TIMEOUT = timedelta(seconds=10)
 """Longest wait for one answer of the engine."""
 
+_HINT = "Start it with `casework dev`, or set TEMPORAL_ADDRESS."
 _GONE = {RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION}
 
 
 class RunClient:
     """Runs of one task queue, through one connection."""
+
+    @classmethod
+    async def open(cls, settings: Settings) -> RunClient:
+        """A client that connects at its first call."""
+        return cls(await connect(settings, lazy=True), settings.temporal.task_queue)
 
     def __init__(self, client: Client, task_queue: str) -> None:
         self._client = client
@@ -37,7 +45,7 @@ class RunClient:
         """Start the run's Temporal workflow; a run that is there already is left as it is.
 
         Raises:
-            RetryableError: the engine cannot be reached; the PENDING row is there for the sweep.
+            UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
         """
         await _reached(
             self._client.start_workflow(
@@ -57,7 +65,7 @@ class RunClient:
 
         Raises:
             StateError: the run has ended.
-            RetryableError: the engine cannot be reached; nothing was sent.
+            UnreachableError: the engine cannot be reached; nothing was sent.
         """
         await _reached(self._handle(run_id).signal(contracts.DECIDE_SIGNAL, decision, rpc_timeout=CALL_TIMEOUT))
 
@@ -66,7 +74,7 @@ class RunClient:
 
         Raises:
             StateError: the run has ended.
-            RetryableError: the engine cannot be reached; nothing was sent.
+            UnreachableError: the engine cannot be reached; nothing was sent.
         """
         update = self._handle(run_id).execute_update(
             contracts.DECIDE_UPDATE, decision, id=decision.decision_id, result_type=DecisionReply
@@ -83,16 +91,19 @@ class RunClient:
 
         Raises:
             StateError: the run has ended.
-            RetryableError: the engine cannot be reached; nothing was sent.
+            UnreachableError: the engine cannot be reached; nothing was sent.
         """
         await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
 
-    async def ready(self) -> bool:
-        """Whether the engine answers."""
-        try:
-            return await asyncio.wait_for(self._client.service_client.check_health(), CALL_TIMEOUT.total_seconds())
-        except (RPCError, TimeoutError):
-            return False
+    async def check(self) -> None:
+        """Ask the engine whether it serves.
+
+        Raises:
+            UnreachableError: it cannot be reached, or does not serve.
+        """
+        serving = await _reached(self._client.service_client.check_health(timeout=CALL_TIMEOUT))
+        if not serving:
+            raise UnreachableError("Temporal answers, but does not serve. Look at its log.")
 
     def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)
@@ -104,4 +115,6 @@ async def _reached(call: Awaitable[Made]) -> Made:
     except RPCError as error:
         if error.status in _GONE:
             raise StateError("The run is not open in the engine: it has ended, or it is not started yet.") from error
-        raise RetryableError(f"Temporal cannot be reached ({error.status.name}). Try again shortly.") from error
+        raise UnreachableError(f"Temporal cannot be reached ({error.status.name}). Is it running? {_HINT}") from error
+    except RuntimeError as error:  # what a first connection that fails raises
+        raise UnreachableError(f"Temporal cannot be reached. Is it running? {_HINT}") from error

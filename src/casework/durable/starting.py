@@ -14,8 +14,8 @@ def start_of(row: RunRow, bundle: Mapping[str, Any]) -> RunStart:
     return RunStart(
         run_id=str(row.run_id),
         tenant=row.tenant,
-        user=row.user_id,
-        input=row.request,
+        user=row.user,
+        input=row.input,
         bundle=bundle,
         workflow_version=row.workflow_version,
         turn_limit=row.turn_limit,

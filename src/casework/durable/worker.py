@@ -41,6 +41,12 @@ PASSED_THROUGH = (
     "annotated_types",
     "simplejson",
     "cel_expr_python",
+    "jsonschema",
+    "jsonschema_specifications",
+    "referencing",
+    "rpds",
+    "attr",
+    "attrs",
     "temporalio",
 )
 """Modules that the workflow sandbox shares with the worker. All of them are pure for workflow code: `casework` by import
@@ -49,10 +55,9 @@ contract, the others because they compute and nothing else."""
 
 def workflow_runner() -> SandboxedWorkflowRunner:
     """The sandbox that workers and replayers run workflow code in."""
-    importlib.import_module("cel_expr_python.cel")
-    return SandboxedWorkflowRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH)
-    )
+    for module in ("cel_expr_python.cel", "jsonschema"):
+        importlib.import_module(module)
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH))
 
 
 def make_worker(client: Client, services: Services, settings: Settings) -> Worker:
@@ -69,11 +74,11 @@ def make_worker(client: Client, services: Services, settings: Settings) -> Worke
         workflows=[CaseRun, Sweep],
         activities=activities,
         workflow_runner=workflow_runner(),
-        max_cached_workflows=settings.worker.cached_workflows,
-        max_concurrent_activities=settings.worker.concurrent_activities,
-        max_concurrent_workflow_tasks=settings.worker.concurrent_workflow_tasks,
-        sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_timeout),
-        graceful_shutdown_timeout=timedelta(seconds=settings.worker.grace),
+        max_cached_workflows=settings.worker.cache_size,
+        max_concurrent_activities=settings.worker.max_activities,
+        max_concurrent_workflow_tasks=settings.worker.max_workflow_tasks,
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_queue_timeout_s),
+        graceful_shutdown_timeout=timedelta(seconds=settings.worker.graceful_stop_s),
         max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
         default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
     )
@@ -91,8 +96,8 @@ async def run_worker(app: App, settings: Settings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = await connect(settings)
     async with await Database.open(settings.database.runtime_dsn(), name="casework-worker") as db:
-        models = Models(app.scripts, settings)
-        models.preload(app)
+        chosen = settings.models
+        models = Models(app.scripts, model=chosen.model, base_url=chosen.base_url, deadline=chosen.timeout_s)
         await ensure_sweep(client, settings.temporal.task_queue)
         async with make_worker(client, Services(db, app, models, settings), settings):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)

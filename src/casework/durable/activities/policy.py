@@ -35,7 +35,7 @@ class GovernedPolicy:
                 row = await policy_table.read(conn, tenant, purpose)
                 pinned = None if row is None else await policy_table.pin(conn, tenant, run, purpose, turn, row)
         if pinned is not None:
-            return PolicyReading(pinned.limits, "governed")
+            return PolicyReading(pinned.limits, "governed", pinned.pinned_at)
         return self._fallback(purpose)
 
     def _fallback(self, purpose: str) -> PolicyReading:

@@ -61,7 +61,7 @@ class SweepActivity:
     async def _start(self, row: RunRow) -> int:
         """Start a row that was left PENDING; one that cannot be started does not hold up the others."""
         try:
-            bundle = await self._services.bundle(row.tenant, row.workflow_name, row.workflow_version)
+            bundle = await self._services.bundle(row.tenant, row.workflow, row.workflow_version)
             await self._runs.start(start_of(row, bundle.to_plain()))
         except CaseworkError as error:
             log.warning("run %s could not be started: %s", row.run_id, error)

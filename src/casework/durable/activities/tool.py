@@ -64,7 +64,7 @@ class ToolActivity:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
             claimed = await ledger.claim(conn, _claim_of(call, tool, arguments))
-            request = await runs.request_of(conn, tenant, owner)
+            run = await runs.get(conn, tenant, owner)
             evidence = await ledger.evidence(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(
@@ -73,7 +73,7 @@ class ToolActivity:
             path=call.path,
             key=str(claimed.step_id),
             attempt=claimed.attempt,
-            input=request,
+            input={} if run is None else run.input,
             evidence=evidence,
             policies=governed,
         )
@@ -147,9 +147,7 @@ async def _write(
 async def _arguments(conn: AsyncConnection[Any], call: ToolCall) -> Plain:
     """From the model's answer, or rendered from the node's templates."""
     if call.arguments is None:
-        return await messages.arguments(
-            conn, call.owner.tenant, run_id(call.owner), call.answer_position, call.index
-        )
+        return await messages.arguments(conn, call.owner.tenant, run_id(call.owner), call.answer_position, call.index)
     return templates.render_all(call.arguments, call.context)
 
 

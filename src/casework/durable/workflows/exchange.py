@@ -62,7 +62,9 @@ class Exchanges:
     def _start(self, request: ToolRequest, answer: int, number: int) -> TaskNode | None:
         position = self._journal.next_position()
         if number >= REQUESTS_LIMIT:
-            why = f"{request.name} was not called: one answer may ask for {REQUESTS_LIMIT} calls. Ask again for the rest."
+            why = (
+                f"{request.name} was not called: one answer may ask for {REQUESTS_LIMIT} calls. Ask again for the rest."
+            )
             return call(self._refuse(request, position, why).named(request.name[:NAME_LIMIT]))
         if request.name not in self._seat.tools:
             known = ", ".join(self._seat.tools) or "none"

@@ -67,7 +67,9 @@ class CaseRun:
             while not isinstance(command, (commands.Complete, commands.Fail)):
                 outcome = await self._visit(state, command)
                 state, command = engine.advance(spec, state, outcome)
-                if isinstance(outcome, commands.Decided) and not isinstance(command, (commands.Complete, commands.Fail)):
+                if isinstance(outcome, commands.Decided) and not isinstance(
+                    command, (commands.Complete, commands.Fail)
+                ):
                     await file.operations.flush()  # a decision is a row before anything acts on it
         self._main = None
         if isinstance(command, commands.Fail):

@@ -166,7 +166,14 @@ class ReviewVisit(Visit):
 
     def _ask(self, path: str, review_id: str) -> None:
         file, command = self.file, self.command
-        outcomes = {made.name: made.outcome for made in self.node.decisions or () if made.outcome}
+        made = self.node.decisions or ()
+        review = OpenReview(
+            review_id,
+            tuple(command.decisions),
+            dict(command.refused),
+            {each.name: each.outcome for each in made if each.outcome},
+            {each.name: each.json_schema for each in made if each.json_schema},
+        )
         note = "; ".join(sorted(set(command.refused.values()))) or None
         file.journal.add(
             ReviewEntry(
@@ -183,7 +190,7 @@ class ReviewVisit(Visit):
         )
         file.journal.event(path, "agent.review_pending", {"review_id": review_id, "node": command.node, "note": note})
         file.journal.run("AWAITING_REVIEW")
-        file.inbox.ask(path, OpenReview(review_id, tuple(command.decisions), dict(command.refused), outcomes))
+        file.inbox.ask(path, review)
 
     async def _answer(self) -> None:
         """Wait for an accepted decision; whatever arrives meanwhile is written at once."""

@@ -1,0 +1,106 @@
+"""One rule for values that cross a boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casework import values
+from casework.errors import UnserialisableError
+
+plain_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.decimals(allow_nan=False, allow_infinity=False, places=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass
+class Point:
+    x: int
+    when: datetime
+
+
+def test_a_decimal_keeps_its_digits_in_both_directions() -> None:
+    assert values.dumps({"a": Decimal("2400.00"), "b": Decimal("0.1")}) == '{"a":2400.00,"b":0.1}'
+    read = values.loads('{"a": 2400.00, "b": 0.1, "n": 12345678901234567890.123456789}')
+    assert [str(read[key]) for key in "abn"] == ["2400.00", "0.1", "12345678901234567890.123456789"]
+
+
+@given(plain_values)
+def test_what_is_written_is_read_back_the_same(value: Any) -> None:
+    cleaned = values.clean(value).value
+    assert values.loads(values.dumps(value)) == cleaned
+
+
+@given(plain_values)
+def test_cleaning_twice_changes_nothing_more(value: Any) -> None:
+    once = values.clean(value)
+    assert values.clean(once.value) == values.Cleaned(once.value, 0)
+
+
+def test_what_postgresql_cannot_hold_is_replaced_and_counted() -> None:
+    found = values.clean({"a\x00": ["\ud800x", float("nan"), Decimal("Infinity"), float("-inf")]})
+    assert found.value == {"a\u2400": ["\ufffdx", "NaN", "Infinity", "-Infinity"]}
+    assert found.replaced == 5
+
+
+def test_two_keys_that_clean_to_one_are_both_kept() -> None:
+    found = values.clean({"a\x00": 1, "a\u2400": 2})
+    assert sorted(found.value.values()) == [1, 2]
+
+
+def test_datetimes_are_instants_in_utc() -> None:
+    zone = timezone(timedelta(hours=2))
+    when = datetime(2026, 3, 29, 2, 30, tzinfo=zone)
+    assert values.plain(Point(1, when)) == {"x": 1, "when": "2026-03-29T00:30:00.000000+00:00"}
+    assert values.plain(date(2026, 3, 29)) == "2026-03-29"
+    with pytest.raises(UnserialisableError, match="when.*without time zone"):
+        values.plain(Point(1, when.replace(tzinfo=None)), "point")
+
+
+def test_a_value_without_plain_form_is_named() -> None:
+    with pytest.raises(UnserialisableError, match=r"result\.a\[1\] cannot be stored: object"):
+        values.plain({"a": [1, object()]}, "result")
+    with pytest.raises(UnserialisableError, match="a key"):
+        values.plain({1: 2})
+
+
+def test_endless_nesting_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(UnserialisableError, match="nesting"):
+        values.plain(loop)
+
+
+def test_plain_forms() -> None:
+    made = values.plain({"u": UUID(int=1), "e": Colour.RED, Colour.RED: (1, 2), "s": {2, 1}, "t": datetime.now(UTC)})
+    assert made["u"] == "00000000-0000-0000-0000-000000000001"
+    assert (made["e"], made["red"], made["s"]) == ("red", [1, 2], [1, 2])
+
+
+def test_equal_content_has_one_hash() -> None:
+    assert values.content_hash({"a": 1, "b": 2}) == values.content_hash({"b": 2, "a": 1})
+    assert values.content_hash({"a": Decimal("1.0")}) != values.content_hash({"a": Decimal("1.00")})
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "{", "", "[1,]", '{"a":-Infinity}'])
+def test_what_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        values.loads(text)
