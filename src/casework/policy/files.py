@@ -13,9 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from casework.errors import InputError, PolicyFileError
 from casework.policy.columns import COLUMNS, OPTIONAL, check_names, is_null, read_limits
 from casework.policy.limits import PolicyLimits
@@ -133,6 +130,10 @@ def _json_rows(text: str, name: str) -> list[Mapping[str, Any]]:
 
 
 def _yaml_rows(text: str, name: str) -> list[Mapping[str, Any]]:
+    # Loaded by those who read YAML only, so that importing policy stays quick.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
     try:
         # `base` reads every scalar as its text, so that 37.89 never passes through a float.
         return _rows_of(YAML(typ="base", pure=True).load(text), name)
