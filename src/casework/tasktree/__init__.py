@@ -1,1 +1,62 @@
-"""TODO."""
+"""The task tree: Commander, Jobs and handlers, in process, on asyncio alone.
+
+Belongs here: how nodes start, end, fail and are terminated; their paths; callbacks and the listener. The same code
+runs under `asyncio.run` and inside a durable workflow, so there is no clock, no thread, no randomness, no set whose
+order matters, and no import of any other package of Casework. Does not belong here: what a Job is for, storage,
+retries, tracing. Those are listeners and Jobs written above.
+"""
+
+from casework.tasktree.callbacks import Callbacks
+from casework.tasktree.commander import Commander, exit_run
+from casework.tasktree.context import current_node
+from casework.tasktree.errors import (
+    AlreadyAttachedError,
+    CommanderBusyError,
+    CommanderNotRunningError,
+    EndlessWaitError,
+    IllegalTransitionError,
+    NoCurrentNodeError,
+    NodeEndedError,
+    NodeFailedError,
+    NodeNameError,
+    NodeTerminatedError,
+    NotAHandlerError,
+    NotAJobError,
+    NotAsyncError,
+    NotAttachedError,
+    TreeError,
+)
+from casework.tasktree.handlers import HandlerNode, call, handler
+from casework.tasktree.job import Job, submit
+from casework.tasktree.node import TaskNode
+from casework.tasktree.states import NodeState, Stage
+
+__all__ = [
+    "AlreadyAttachedError",
+    "Callbacks",
+    "Commander",
+    "CommanderBusyError",
+    "CommanderNotRunningError",
+    "EndlessWaitError",
+    "HandlerNode",
+    "IllegalTransitionError",
+    "Job",
+    "NoCurrentNodeError",
+    "NodeEndedError",
+    "NodeFailedError",
+    "NodeNameError",
+    "NodeState",
+    "NodeTerminatedError",
+    "NotAHandlerError",
+    "NotAJobError",
+    "NotAsyncError",
+    "NotAttachedError",
+    "Stage",
+    "TaskNode",
+    "TreeError",
+    "call",
+    "current_node",
+    "exit_run",
+    "handler",
+    "submit",
+]

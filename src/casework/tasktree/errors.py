@@ -1,0 +1,85 @@
+"""Errors of the task tree, named by what the caller can do.
+
+TreeError
+├── NodeFailedError             a node failed; `path` names it, `__cause__` is its error
+├── NodeTerminatedError         the node was terminated: it has no result and takes no work
+├── NodeEndedError              the node has ended: give the child to a living one
+├── NotAttachedError            the node has no place in a tree yet: submit or call it
+├── AlreadyAttachedError        a node has one place: make a new object
+├── NoCurrentNodeError          outside any node: name the parent
+├── NotAJobError                only Jobs are submitted
+├── NotAHandlerError            only handlers are called
+├── NotAsyncError               `task` of a Job, or a handler, is not an `async def`
+├── NodeNameError               a name must be a text with something in it
+├── EndlessWaitError            this wait could never end
+├── IllegalTransitionError      a node that has ended was moved again: a fault of the tree itself
+├── CommanderBusyError          the Commander runs already
+└── CommanderNotRunningError    the Commander does not run
+"""
+
+from __future__ import annotations
+
+
+class TreeError(Exception):
+    """Base of the errors of the task tree. The message says what, which node, and what to do."""
+
+
+class NodeFailedError(TreeError):
+    """The node at `path` failed. `__cause__` is the error itself, however deep in the tree it arose."""
+
+    def __init__(self, path: str, error: BaseException) -> None:
+        super().__init__(f"node {path!r} failed: {type(error).__name__}: {error}")
+        self.path = path
+        self.__cause__ = error
+
+
+class NodeTerminatedError(TreeError):
+    """The node was terminated: it has no result to give and can take no further work."""
+
+
+class NodeEndedError(TreeError):
+    """The node has ended, so it can have no further child."""
+
+
+class NotAttachedError(TreeError):
+    """The node has no place in a tree yet."""
+
+
+class AlreadyAttachedError(TreeError):
+    """The node has its place in a tree already; a node is used once."""
+
+
+class NoCurrentNodeError(TreeError):
+    """The code runs outside any node, so there is no parent to take the new one."""
+
+
+class NotAJobError(TreeError):
+    """Something was submitted that is not a Job object."""
+
+
+class NotAHandlerError(TreeError):
+    """Something was called that is not a call of a handler."""
+
+
+class NotAsyncError(TreeError):
+    """`task` of a Job class, or a function made a handler, is not an `async def`."""
+
+
+class NodeNameError(TreeError):
+    """The name of a node is not a text, or empty."""
+
+
+class EndlessWaitError(TreeError):
+    """The awaited node cannot end before the one that awaits it."""
+
+
+class IllegalTransitionError(TreeError):
+    """A node was to leave a final state."""
+
+
+class CommanderBusyError(TreeError):
+    """The Commander is running; a second run beside it is not possible."""
+
+
+class CommanderNotRunningError(TreeError):
+    """The Commander does not run, so it takes no work."""

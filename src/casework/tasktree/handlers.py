@@ -1,0 +1,108 @@
+"""Handlers: async functions that run as nodes of the tree, at once and beside everything else."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from casework.tasktree.callbacks import await_stages, run_stages
+from casework.tasktree.context import HERE
+from casework.tasktree.errors import (
+    AlreadyAttachedError,
+    NoCurrentNodeError,
+    NotAHandlerError,
+    NotAsyncError,
+)
+from casework.tasktree.mechanics import adopt, body_failed, body_over, refusal
+from casework.tasktree.node import TaskNode
+from casework.tasktree.states import ABSORBED, REFUSES, STARTED, Stage
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound="HandlerNode[Any]")
+
+
+class HandlerNode(TaskNode, Generic[R]):
+    """One call of a handler. PENDING until `call` attaches it, or awaiting it inside a node does."""
+
+    __slots__ = ("_args", "_function", "_kwargs")
+
+    def __init__(
+        self, function: Callable[..., Coroutine[Any, Any, R]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._prepare(function.__name__)
+        self._function = function
+        self._args = args
+        self._kwargs = kwargs
+
+    def __await__(self) -> Generator[Any, None, R]:
+        return super().__await__()
+
+    def _start_for(self, here: TaskNode | None) -> None:
+        if here is None:
+            raise NoCurrentNodeError(f"{self!r} is awaited outside any node. Await it in a Job or handler.")
+        if self._flags & ABSORBED:
+            raise AlreadyAttachedError(f"{self!r} was returned by a Job and continues it. Await the Job.")
+        call(self)
+
+    async def _drive(self) -> None:
+        """The asyncio task of the node: its body, from start stage to outcome."""
+        self._flags |= STARTED
+        HERE.set(self)
+        try:
+            if self._callbacks is not None or self._commander._listener is not None:
+                await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
+            self._result = await self._function(*self._args, **self._kwargs)
+        except BaseException as error:
+            if self._commander._drops():
+                raise
+            body_failed(self, error)
+        if self._commander._is_unwinding is None or not self._commander._drops():
+            body_over(self)
+
+
+def handler(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, HandlerNode[R]]:
+    """Make an `async def` function or method a handler: calling it gives a PENDING node instead of a coroutine.
+
+    Raises:
+        NotAsyncError: `function` is not an `async def`.
+    """
+    if not inspect.iscoroutinefunction(function):
+        name = getattr(function, "__qualname__", repr(function))
+        raise NotAsyncError(f"{name} cannot be a handler: it is not an `async def` function. Write `async def`.")
+
+    @functools.wraps(function)
+    def make(*args: P.args, **kwargs: P.kwargs) -> HandlerNode[R]:
+        return HandlerNode(function, args, kwargs)
+
+    return make
+
+
+def call(node: H, parent: TaskNode | None = None) -> H:
+    """Start the handler call `node` at once as a child of the running node, or of `parent`, and return it.
+
+    Raises:
+        NotAHandlerError: `node` is not what calling a `@handler` function gives.
+        NoCurrentNodeError: no node is running and no parent was given.
+        AlreadyAttachedError: `node` was called before.
+        TreeError: the parent, or the caller, has ended or is being ended; the subclass says which.
+    """
+    if not isinstance(node, HandlerNode):
+        raise NotAHandlerError(f"{node!r} is not a call of a handler. Pass what a function under @handler returns.")
+    parent = placed_under(node, parent)
+    adopt(parent, node)
+    node._task = node._commander._create_task(node._drive())
+    return node
+
+
+def placed_under(node: TaskNode, parent: TaskNode | None) -> TaskNode:
+    """The parent for `node`: the one named, else the running node, which may not be one that is being ended."""
+    here = HERE.get()
+    if here is not None and here._flags & REFUSES:
+        raise refusal(here, node)
+    parent = parent if parent is not None else here
+    if parent is None:
+        raise NoCurrentNodeError(f"{node!r} has no parent: no node is running here. Name one with parent=.")
+    return parent

@@ -1,0 +1,290 @@
+"""How a tree moves: taking children in, ending nodes, carrying errors up and termination down.
+
+Every node counts what holds it open: its own body (one) and each child that has not ended. Whatever ends takes one
+away from its holder (`release`); a node that nothing holds ends, and takes one away from its parent, in a loop, so
+a tree of any depth ends on a flat stack and no task waits for children.
+
+A node ends in this order: its state becomes final, the listener and its callbacks are told, its awaiters are woken,
+an error that no awaiter took is handed to the parent, and only then is the parent released.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
+from casework.tasktree.context import HERE
+from casework.tasktree.errors import (
+    AlreadyAttachedError,
+    CommanderNotRunningError,
+    IllegalTransitionError,
+    NodeEndedError,
+    NodeFailedError,
+    NodeTerminatedError,
+    TreeError,
+)
+from casework.tasktree.states import (
+    BODY_OVER,
+    CLOSED,
+    DOOMED,
+    FAILED,
+    LEGAL,
+    RECEIVED,
+    REFUSES,
+    SEALED,
+    SPARED,
+    STARTED,
+    STRAY,
+    NodeState,
+    Stage,
+)
+
+if TYPE_CHECKING:
+    from casework.tasktree.node import TaskNode
+
+_PENDING = NodeState.PENDING
+_ACTIVE = NodeState.ACTIVE
+
+
+def move(node: TaskNode, state: NodeState) -> None:
+    """Take `node` to `state`.
+
+    Raises:
+        IllegalTransitionError: there is no such way from where it is.
+    """
+    if state not in LEGAL[node._state]:
+        raise IllegalTransitionError(f"{node!r} cannot become {state}. This is a fault of the tree; please report it.")
+    node._state = state
+
+
+def adopt(parent: TaskNode, node: TaskNode) -> None:
+    """Make `node` the next child of `parent`, ACTIVE.
+
+    Raises:
+        AlreadyAttachedError: `node` was used before.
+        TreeError: `parent` takes no child; the subclass tells why.
+    """
+    if node._state is not _PENDING or node._flags:
+        raise AlreadyAttachedError(f"{node!r} was used before. A node has one place in one tree: make a new one.")
+    if parent._state is not _ACTIVE or parent._flags & REFUSES or parent._commander._flags & REFUSES:
+        raise refusal(parent, node)
+    commander = parent._commander
+    if commander._is_unwinding is not None and commander._is_unwinding():
+        raise asyncio.CancelledError
+    name = node._name
+    if parent._children is None:
+        parent._children = []
+    parent._children.append(node)
+    node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
+    node._parent = parent
+    node._commander = commander
+    node._open = 1
+    node._state = _ACTIVE
+    parent._open += 1
+    if node._callbacks is not None:
+        commander._note_ender(node)
+
+
+def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
+    """Why `parent` does not take `node`."""
+    if parent._state is _PENDING and not parent._is_root:
+        return NodeEndedError(f"{parent!r} is in no tree yet, so it cannot have the child {node!r}. Attach it first.")
+    if parent._is_root and parent._state is not _ACTIVE:
+        return CommanderNotRunningError(f"{parent!r} does not run, so {node!r} cannot start. Use run() or async with.")
+    if parent._state.final:
+        return NodeEndedError(f"{parent!r} has ended and takes no child {node!r}. Give it to a living ancestor.")
+    return NodeTerminatedError(f"{parent!r} is being ended and takes no child {node!r}.")
+
+
+# ---- ending
+
+
+def body_over(node: TaskNode) -> None:
+    """The body of `node` will do nothing more: its children's errors reach it now, and it no longer holds itself."""
+    node._flags |= BODY_OVER
+    node._task = None
+    if node._unreceived is not None:
+        _take_children_errors(node)
+    if node._flags & (FAILED | DOOMED):
+        node._flags |= SEALED
+        doom_children(node)
+    release(node)
+
+
+def body_failed(node: TaskNode, error: BaseException) -> None:
+    """Record how the body of `node` ended, when it did not return. `body_over` follows."""
+    if isinstance(error, asyncio.CancelledError):
+        if not node._flags & (DOOMED | SPARED):
+            node._flags |= STRAY
+            node._set_failure(error)
+        node._flags |= DOOMED
+        return
+    node._set_failure(error)
+    if node._flags & DOOMED:
+        # Terminated it stays; but what went wrong on the way is not swallowed.
+        node._add_note(f"failed while it was terminated: {type(error).__name__}: {error}")
+        if not node._commander._is_cancellation(error):
+            report(node, Stage.AT_TERMINATE, error)
+        return
+    node._flags |= FAILED
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        node._commander._abort(error)
+
+
+def release(node: TaskNode) -> None:
+    """Take away one of the things that hold `node` open; end it, and its parents in turn, where it was the last."""
+    while True:
+        node._open -= 1
+        if node._open:
+            return
+        parent = node._parent
+        if parent is None:
+            node._commander._all_ended()
+            return
+        if not _end(node):
+            return
+        node = parent
+
+
+def _end(node: TaskNode) -> bool:
+    """End `node`, which nothing holds. False: asynchronous callbacks run first, and release the parent when done."""
+    flags = node._flags
+    if node._state is not _ACTIVE:
+        raise IllegalTransitionError(f"{node!r} was to end twice. This is a fault of the tree; please report it.")
+    if not flags & (FAILED | DOOMED):
+        node._state = NodeState.COMPLETED
+    else:
+        node._state = NodeState.EXCEPTION if flags & FAILED else NodeState.TERMINATED
+    if node._callbacks is not None:
+        steps = run_stages(node, end_stages(node))
+        first = next(steps, None)
+        if first is not None:
+            node._task = node._commander._create_task(_end_later(node, steps, first))
+            return False
+    elif node._commander._listener is not None:
+        for stage in end_stages(node):
+            notify(node, stage)
+    _close(node)
+    return True
+
+
+async def _end_later(node: TaskNode, steps: Iterator[Pending], first: Pending) -> None:
+    HERE.set(node)
+    await await_stages(node, steps, first)
+    node._task = None
+    _close(node)
+    if node._parent is not None:
+        release(node._parent)
+
+
+def end_stages(node: TaskNode) -> tuple[Stage, ...]:
+    """The stages that follow from the final state of `node`."""
+    if node._state is NodeState.TERMINATED:
+        return (Stage.AT_TERMINATE,)
+    if node._state is NodeState.EXCEPTION:
+        return (Stage.AT_EXCEPTION, node._end_stage)
+    return (node._end_stage,)
+
+
+def _close(node: TaskNode) -> None:
+    """Wake the awaiters of `node` and hand its error to the parent if none of them takes it."""
+    node._flags |= CLOSED
+    promised = False
+    if node._waiters is not None:
+        for future, in_tree in node._waiters.items():
+            promised = promised or in_tree
+            if not future.done():
+                future.set_result(None)
+    if node._flags & (FAILED | STRAY) and not promised:
+        hand_to_parent(node)
+
+
+# ---- errors upward
+
+
+def hand_to_parent(node: TaskNode) -> None:
+    """The error of `node` reaches its parent: at once if the parent's body is over, else when it is."""
+    parent = node._parent
+    if parent is None or node._flags & RECEIVED or parent._state is not _ACTIVE:
+        return
+    if parent._unreceived is None:
+        parent._unreceived = []
+    parent._unreceived.append(node)
+    if parent._flags & BODY_OVER:
+        _take_children_errors(parent)
+        if parent._flags & FAILED:
+            parent._flags |= SEALED
+            doom_children(parent)
+
+
+def _take_children_errors(parent: TaskNode) -> None:
+    """Fail `parent` by the first error of a child that nobody received, unless it fails or terminates anyhow."""
+    children, parent._unreceived = parent._unreceived or [], None
+    if parent._flags & (FAILED | DOOMED):
+        return
+    for child in children:
+        if not child._flags & RECEIVED:
+            parent._flags |= FAILED
+            error, origin = _carried(child)
+            parent._set_failure(error, origin)
+            return
+
+
+def _carried(child: TaskNode) -> tuple[BaseException, TaskNode]:
+    """What goes up from `child`, and where it arose: one error that names the place, however far it travels."""
+    error, origin = child._failure_of()
+    if isinstance(error, child._commander._passing):
+        return error, origin
+    if isinstance(error, NodeFailedError) and origin is not child:
+        return error, origin
+    return NodeFailedError(origin.path, error), origin
+
+
+# ---- termination downward
+
+
+def doom_children(node: TaskNode) -> None:
+    """Terminate everything below `node`."""
+    if node._children:
+        doom(node._children)
+
+
+def doom(roots: list[TaskNode]) -> None:
+    """Tell `roots` and all below them to terminate, parents before children, in order.
+
+    Bodies that run are cancelled and end in their own time; those that never started end here, children first.
+    """
+    never_started: list[TaskNode] = []
+    stack = roots[::-1]
+    while stack:
+        node = stack.pop()
+        flags = node._flags
+        if node._state is not _ACTIVE or flags & DOOMED:
+            continue  # all below it has ended, or was told before
+        if not flags & SPARED:
+            node._flags |= DOOMED
+        if not flags & BODY_OVER:
+            if not flags & STARTED:
+                node._flags |= BODY_OVER
+                never_started.append(node)
+            if node._task is not None:
+                node._task.cancel()
+        if node._children:
+            stack.extend(reversed(node._children))
+    for node in reversed(never_started):
+        node._task = None
+        node._never_started()
+        release(node)
+
+
+def cancel_again(roots: list[TaskNode]) -> None:
+    """Cancel once more the bodies below `roots` that have not ended since they were told to."""
+    stack = roots[::-1]
+    while stack:
+        node = stack.pop()
+        if node._state is _ACTIVE:
+            if node._task is not None and not node._flags & BODY_OVER:
+                node._task.cancel()
+            stack.extend(reversed(node._children or ()))

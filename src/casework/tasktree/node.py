@@ -1,0 +1,292 @@
+"""TaskNode: what a Commander, a Job and a handler have in common, as others see it.
+
+How nodes move belongs to `mechanics`; here is the place of a node in its tree, its outcome, and waiting for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from casework.tasktree.callbacks import Callbacks
+from casework.tasktree.context import HERE
+from casework.tasktree.errors import (
+    AlreadyAttachedError,
+    EndlessWaitError,
+    IllegalTransitionError,
+    NodeTerminatedError,
+    NotAttachedError,
+)
+from casework.tasktree.mechanics import doom, hand_to_parent, move
+from casework.tasktree.paths import checked_name, path_of
+from casework.tasktree.states import CLOSED, FAILED, RECEIVED, STRAY, NodeState, Stage
+
+if TYPE_CHECKING:
+    from casework.tasktree.commander import Commander
+
+
+class TaskNode:
+    """A node of a task tree: one parent (none at the root), any number of children in order, one final state.
+
+    Awaiting it gives its result when it and all its descendants have ended, or raises its error.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_children",
+        "_commander",
+        "_counters",
+        "_data",
+        "_failure",
+        "_flags",
+        "_name",
+        "_notes",
+        "_open",
+        "_ordinal",
+        "_parent",
+        "_result",
+        "_seen_errors",
+        "_state",
+        "_task",
+        "_unreceived",
+        "_waiters",
+    )
+
+    _is_root: ClassVar[bool] = False
+    _end_stage: ClassVar[Stage] = Stage.AT_HANDLER_END
+
+    _commander: Commander  # set when the node is attached, like the two below
+    _ordinal: int
+    _open: int
+
+    def _prepare(self, name: str) -> None:
+        """Give every slot its first value."""
+        self._name = name
+        self._state = NodeState.PENDING
+        self._flags = 0
+        self._parent: TaskNode | None = None
+        self._children: list[TaskNode] | None = None
+        self._counters: dict[str, int] = {}
+        self._result: Any = None
+        self._failure: _Failure | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._waiters: dict[asyncio.Future[None], bool] | None = None
+        self._callbacks: Callbacks | None = None
+        self._data: dict[str, Any] | None = None
+        self._notes: list[str] | None = None
+        self._unreceived: list[TaskNode] | None = None
+        self._seen_errors: list[TaskNode] | None = None
+
+    # ---- place
+
+    @property
+    def name(self) -> str:
+        """What the node is called among its parent's children; need not be unique."""
+        return self._name
+
+    @property
+    def path(self) -> str:
+        """The node's identity: `name.ordinal` from below the Commander down, joined by `/`. The Commander's is empty.
+
+        Raises:
+            NotAttachedError: the node has no place in a tree yet.
+        """
+        return path_of(self)
+
+    @property
+    def parent(self) -> TaskNode | None:
+        """The node above; None for a Commander and for a node without a place."""
+        return self._parent
+
+    @property
+    def children(self) -> tuple[TaskNode, ...]:
+        """The nodes right below, in the order in which they were attached."""
+        return tuple(self._children or ())
+
+    @property
+    def ancestor_chain(self) -> tuple[TaskNode, ...]:
+        """The node itself, its parent, and so on; the Commander last."""
+        chain = [self]
+        while (parent := chain[-1]._parent) is not None:
+            chain.append(parent)
+        return tuple(chain)
+
+    @property
+    def commander(self) -> Commander:
+        """The root of the tree.
+
+        Raises:
+            NotAttachedError: the node has no place in a tree yet.
+        """
+        if self._parent is None and not self._is_root:
+            raise NotAttachedError(f"{self!r} has no Commander before it is submitted or called.")
+        return self._commander
+
+    # ---- outcome
+
+    @property
+    def state(self) -> NodeState:
+        """PENDING, ACTIVE, or one of the three final states."""
+        return self._state
+
+    @property
+    def result(self) -> Any:
+        """What the body returned; None before that and where it did not."""
+        return self._result
+
+    @property
+    def exception(self) -> BaseException | None:
+        """The error that ended the node, or that its body raised while it was terminated."""
+        return None if self._failure is None else self._failure.error
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """A dictionary for whoever wants to keep something with the node."""
+        if self._data is None:
+            self._data = {}
+        return self._data
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong at the node without ending it, such as errors of callbacks."""
+        return tuple(self._notes or ())
+
+    # ---- before it starts
+
+    def named(self, name: str) -> Self:
+        """Call the node `name`; only before it is attached.
+
+        Raises:
+            NodeNameError: not a text, or empty.
+            AlreadyAttachedError: the node has its place, and so its path, already.
+        """
+        if self._state is not NodeState.PENDING or self._flags:
+            raise AlreadyAttachedError(f"{self!r} has its path already. Name it before it is submitted or called.")
+        self._name = checked_name(name)
+        return self
+
+    def on(
+        self, stage: Stage, function: Callable[..., object], /, *args: Any, with_node: bool = False, **kwargs: Any
+    ) -> Self:
+        """Run `function`, sync or async, with these arguments at `stage`; `with_node` passes the node before them."""
+        return self.merge(Callbacks().on(stage, function, *args, with_node=with_node, **kwargs))
+
+    def merge(self, callbacks: Callbacks) -> Self:
+        """Add `callbacks` to those that the node has."""
+        self._callbacks = callbacks if self._callbacks is None else self._callbacks | callbacks
+        if self._state is NodeState.ACTIVE:
+            self._commander._note_ender(self)
+        return self
+
+    # ---- waiting and ending
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        here = HERE.get()
+        if not self._flags & CLOSED:
+            if self._state is NodeState.PENDING:
+                self._start_for(here)
+            if not self._is_above(here):
+                yield from self._until_closed(in_tree=here is not None)
+            elif not self._state.final:
+                raise EndlessWaitError(f"{here!r} cannot await {self!r}, which ends only after it.")
+        return self._outcome(here)
+
+    async def terminate(self) -> None:
+        """End the node and all below it: cancel what runs, drop what is queued, wait until all have ended.
+
+        Called from inside that part of the tree it does not wait: the caller itself is being cancelled.
+        """
+        if self._state is NodeState.PENDING:
+            move(self, NodeState.TERMINATED)
+            return
+        self._doom()
+        if self._is_above(HERE.get()):
+            await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
+        elif not self._flags & CLOSED:
+            await self._until_closed(in_tree=False)
+
+    def __repr__(self) -> str:
+        where = path_of(self) if self._parent is not None else self._name
+        return f"<{type(self).__name__} {where} {self._state}>"
+
+    # ---- for the mechanics
+
+    def _start_for(self, here: TaskNode | None) -> None:
+        """Start a node that is awaited before it was attached, where its kind allows it."""
+        raise NotAttachedError(f"{self!r} cannot be awaited yet. Submit it first. (awaited in {here!r})")
+
+    def _doom(self) -> None:
+        if self._state is NodeState.ACTIVE:
+            doom([self])
+
+    def _never_started(self) -> None:
+        """The node was terminated before its body took a step."""
+
+    def _is_above(self, here: TaskNode | None) -> bool:
+        """Whether this node is `here` or one of its ancestors. Quick where a node looks at its own child."""
+        if here is None or self._parent is here:
+            return False
+        step: TaskNode | None = here
+        while step is not None and step is not self:
+            step = step._parent
+        return step is self
+
+    @types.coroutine
+    def _until_closed(self, *, in_tree: bool) -> Generator[Any, None, None]:
+        if self._commander._drops():
+            raise asyncio.CancelledError
+        if self._waiters is None:
+            self._waiters = {}
+        future = self._commander._create_future()
+        self._waiters[future] = in_tree
+        try:
+            yield from future
+        except BaseException:
+            del self._waiters[future]
+            if in_tree and self._flags & CLOSED and self._flags & (FAILED | STRAY) and not self._waiters:
+                hand_to_parent(self)  # cancelled between being woken and looking: the error found no receiver
+            raise
+        del self._waiters[future]
+
+    def _outcome(self, here: TaskNode | None) -> Any:
+        if self._state is NodeState.COMPLETED:
+            return self._result
+        if here is not None:
+            self._flags |= RECEIVED
+        if self._failure is None or self._state is NodeState.TERMINATED:
+            raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from self.exception
+        if here is not None:
+            if here._seen_errors is None:
+                here._seen_errors = []
+            here._seen_errors.append(self)
+        raise self._failure.error.with_traceback(self._failure.traceback)
+
+    def _set_failure(self, error: BaseException, origin: TaskNode | None = None) -> None:
+        """Keep `error`, and where it arose: in this node, unless it came out of another one that was awaited here."""
+        for seen in self._seen_errors or ():
+            if seen.exception is error:
+                origin = seen._failure_of()[1]
+        self._seen_errors = None
+        self._failure = _Failure(error, error.__traceback__, origin)
+
+    def _failure_of(self) -> tuple[BaseException, TaskNode]:
+        if self._failure is None:
+            raise IllegalTransitionError(f"{self!r} has not failed. This is a fault of the tree; please report it.")
+        return self._failure.error, self._failure.origin or self
+
+    def _add_note(self, note: str) -> None:
+        self._notes = [*(self._notes or ()), note]
+
+
+class _Failure:
+    """An error, its traceback as it was when it left the body, and the node in which it arose (None: this one)."""
+
+    __slots__ = ("error", "origin", "traceback")
+
+    def __init__(self, error: BaseException, traceback: TracebackType | None, origin: TaskNode | None) -> None:
+        self.error = error
+        self.traceback = traceback
+        self.origin = origin

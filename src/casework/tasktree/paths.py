@@ -1,0 +1,52 @@
+"""Paths: `name.ordinal` from the root down, joined by `/`. The identity of a node."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from casework.tasktree.errors import NodeNameError, NotAttachedError
+
+if TYPE_CHECKING:
+    from casework.tasktree.node import TaskNode
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def encoded(name: str) -> str:
+    """`name` with every character outside `[A-Za-z0-9_-]` as the percent-encoded bytes of its UTF-8 form.
+
+    Lone surrogates are encoded as the three bytes they would take, so that two names never share a path.
+    """
+    if _PLAIN.fullmatch(name):
+        return name
+    return _OTHER.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")), name)
+
+
+def checked_name(name: object) -> str:
+    """`name` if it can name a node.
+
+    Raises:
+        NodeNameError: it is not a text, or empty.
+    """
+    if not isinstance(name, str) or not name:
+        raise NodeNameError(f"{name!r} cannot name a node. Pass a text with at least one character.")
+    return name
+
+
+def path_of(node: TaskNode) -> str:
+    """The path of `node`; the root's is empty.
+
+    Raises:
+        NotAttachedError: the node has no place in a tree yet.
+    """
+    steps: list[str] = []
+    step = node
+    while (parent := step._parent) is not None:
+        steps.append(f"{encoded(step._name)}.{step._ordinal}")
+        step = parent
+    if not step._is_root:
+        raise NotAttachedError(f"{node!r} has no path before it is submitted or called.")
+    steps.reverse()
+    return "/".join(steps)
