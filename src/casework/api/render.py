@@ -1,0 +1,187 @@
+"""From the store's rows to the answers of `shapes`: names as users know them, nothing of the inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
+from casework.values import Plain, instant
+
+POLICY_TOOL = "policy_lookup"
+"""The tool whose result is the policy's evaluation of the evidence."""
+ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
+
+
+def when(value: datetime | None) -> str | None:
+    """The instant of a column; None for null."""
+    return None if value is None else instant(value)
+
+
+def run(row: RunRow) -> dict[str, Plain]:
+    """`shapes.Run`."""
+    return {
+        "run_id": str(row.run_id),
+        "workflow": row.workflow_name,
+        "workflow_version": row.workflow_version,
+        "status": row.status,
+        "version": row.version,
+        "user": row.user_id,
+        "actor": row.actor,
+        "input": row.request,
+        "model": row.model,
+        "turn": row.turn,
+        "turn_limit": row.turn_limit,
+        "current_node": row.current_node,
+        "loop_count": row.loop_count,
+        "recommendation": row.recommendation,
+        "outcome": row.outcome,
+        "failure": row.failure,
+        "incident": row.incident,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "cost": row.cost,
+        "created_at": when(row.created_at),
+        "updated_at": when(row.updated_at),
+        "ended_at": when(row.ended_at),
+    }
+
+
+def steps(rows: Sequence[StepRow], attempts: Iterable[AttemptRow]) -> list[dict[str, Plain]]:
+    """`shapes.Step`, each with its attempts in order."""
+    tries: dict[UUID, list[AttemptRow]] = {}
+    for one in attempts:
+        tries.setdefault(one.step_id, []).append(one)
+    return [_step(row, sorted(tries.get(row.step_id, ()), key=lambda one: one.attempt)) for row in rows]
+
+
+def _step(row: StepRow, tries: Sequence[AttemptRow]) -> dict[str, Plain]:
+    return {
+        "step_id": str(row.step_id),
+        "path": row.path,
+        "kind": row.kind,
+        "name": row.name,
+        "node": row.node,
+        "turn": row.turn,
+        "state": row.state,
+        "attempt": row.attempt,
+        "arguments": row.arguments,
+        "result": row.result,
+        "error": row.error,
+        "latency_ms": tries[-1].latency_ms if tries else None,
+        "started_at": when(row.started_at),
+        "ended_at": when(row.ended_at),
+        "attempts": [_attempt(one) for one in tries],
+    }
+
+
+def _attempt(row: AttemptRow) -> dict[str, Plain]:
+    return {
+        "attempt": row.attempt,
+        "outcome": row.outcome,
+        "error": row.error,
+        "latency_ms": row.latency_ms,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "cost": row.cost,
+        "started_at": when(row.started_at),
+        "ended_at": when(row.ended_at),
+    }
+
+
+def doing(row: RunRow, found: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
+    """`shapes.Doing`: an intended wait told apart from a retry, a failed tool, work, an incident and an end."""
+    open_steps = [step for step in found if step["state"] == "STARTED"]
+    again = [step for step in open_steps if step["attempt"] > 1 or step["error"]]
+    failed = [step for step in found if step["state"] == "FAILED"]
+    if row.status in ENDED:
+        return _doing("ended", f"it ended at {when(row.ended_at)}", failed if row.status == "FAILED" else [])
+    if row.incident:
+        return _doing("incident", "an incident holds it until the right build runs", [])
+    if row.status == "PENDING":
+        return _doing("starting", "accepted, not yet started by the engine", [])
+    if row.status == "AWAITING_REVIEW":
+        return _doing("waiting_for_person", "it waits for a person, as intended", [])
+    if again:
+        return _doing("retrying", "; ".join(_again(step) for step in again), again)
+    names = ", ".join(step["name"] for step in open_steps)
+    return _doing("working", f"{names} under way" if names else "between two steps", open_steps)
+
+
+def _again(step: Mapping[str, Any]) -> str:
+    reasons = [one["error"] for one in step["attempts"] if one["error"]]
+    cause = step["error"] or (reasons[-1] if reasons else "the attempt before was lost with its worker")
+    return f"{step['name']} is tried again (attempt {step['attempt']}): {cause}"
+
+
+def _doing(kind: str, text: str, about: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
+    return {"kind": kind, "text": text, "steps": [step["path"] for step in about]}
+
+
+def evidence(found: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
+    """The newest result of each tool; steps come in the order of their start."""
+    return {step["name"]: step["result"] for step in found if step["kind"] == "tool" and step["state"] == "COMPLETED"}
+
+
+def policy(row: RunRow, results: Mapping[str, Plain]) -> dict[str, Plain]:
+    """`shapes.PolicyView`: what policy says, beside what the model says."""
+    return {"evaluation": results.get(POLICY_TOOL), "model": row.recommendation}
+
+
+def review(row: ReviewRow) -> dict[str, Plain]:
+    """`shapes.Review`."""
+    return {
+        "review_id": str(row.review_id),
+        "run_id": str(row.run_id),
+        "path": row.path,
+        "node": row.node,
+        "turn": row.turn,
+        "status": row.status,
+        "decisions": row.decisions,
+        "refused": row.refused or {},
+        "recommendation": row.recommendation,
+        "note": row.note,
+        "created_at": when(row.created_at),
+        "ended_at": when(row.ended_at),
+    }
+
+
+def decision(row: DecisionRow) -> dict[str, Plain]:
+    """`shapes.DecisionGiven`."""
+    return {
+        "decision_id": row.decision_id,
+        "command": row.command,
+        "reason": row.reason,
+        "reviewer": row.reviewer,
+        "accepted": row.accepted,
+        "ignored": row.ignored,
+        "outcome": row.outcome,
+        "at": when(row.created_at),
+    }
+
+
+def event(row: EventRow) -> dict[str, Plain]:
+    """`shapes.Event`."""
+    return {
+        "seq": row.seq,
+        "event_id": str(row.event_id),
+        "path": row.path,
+        "kind": row.kind,
+        "data": row.data,
+        "at": when(row.at),
+    }
+
+
+def message(row: MessageRow) -> dict[str, Plain]:
+    """`shapes.MessageShape`: without the provider's own parts."""
+    return {
+        "position": row.position,
+        "agent": row.agent,
+        "role": row.role,
+        "content": row.content,
+        "requests": row.requests or [],
+        "call_id": row.call_id,
+        "tool": row.tool,
+    }

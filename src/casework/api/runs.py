@@ -1,0 +1,139 @@
+"""Routes under /v1/runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Path, Query
+from starlette.responses import Response
+
+from casework.api import render, shapes, submission
+from casework.api.access import CallerDep, Role, needs
+from casework.api.body import ExactRoute, PlainResponse
+from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
+from casework.api.services import ServicesDep
+from casework.durable.contracts import CancelRequest
+from casework.errors import NotFoundError, StateError
+from casework.store import reviews, runs, views
+from casework.store.database import Connection
+from casework.store.rows import RunRow
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ExactRoute)
+
+RunId = Annotated[UUID, Path(description="The run's id.")]
+
+
+@router.post("", status_code=202, response_model=shapes.Run, responses={200: {"model": shapes.Run}})
+@needs(Role.OPERATOR)
+async def start_run(
+    body: shapes.StartRun,
+    caller: CallerDep,
+    services: ServicesDep,
+    idempotency_key: Annotated[str | None, Header(description="The same key and body is the same run.")] = None,
+) -> Response:
+    """Start a run. 202 for a new one; 200 for the run that the same key and body started before."""
+    row, created = await submission.submit(services, caller, body, idempotency_key)
+    return PlainResponse(render.run(row), 202 if created else 200, headers={"Location": f"/v1/runs/{row.run_id}"})
+
+
+@router.get("", response_model=shapes.RunPage)
+@needs(Role.VIEWER)
+async def list_runs(
+    *,
+    caller: CallerDep,
+    services: ServicesDep,
+    user: TextFilter = None,
+    status: Annotated[shapes.Status | None, Query()] = None,
+    workflow: TextFilter = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> Response:
+    """Runs, newest first, page by page."""
+    async with services.db.transaction() as conn:
+        page = await runs.list_page(
+            conn, caller.tenant, user=user, status=status, workflow=workflow, after=cursor_of(cursor), limit=limit
+        )
+    return PlainResponse({"items": [render.run(row) for row in page.rows], "next_cursor": next_of(page)})
+
+
+@router.get("/{run_id}", response_model=shapes.RunDetail)
+@needs(Role.VIEWER)
+async def show_run(run_id: RunId, caller: CallerDep, services: ServicesDep) -> Response:
+    """State, evidence, every attempt, policy beside the model's word, and the review, while the run goes on."""
+    async with services.db.transaction() as conn:
+        row = await _found(conn, caller.tenant, run_id)
+        step_rows = await views.steps(conn, caller.tenant, run_id)
+        attempts = await views.attempts(conn, caller.tenant, run_id)
+        review = await views.newest_review(conn, caller.tenant, run_id)
+        given = await reviews.decisions(conn, caller.tenant, review.review_id) if review else []
+    steps = render.steps(step_rows, attempts)
+    results = render.evidence(steps)
+    asked = {**render.review(review), "given": [render.decision(one) for one in given]} if review else None
+    return PlainResponse(
+        {
+            **render.run(row),
+            "doing": render.doing(row, steps),
+            "evidence": results,
+            "steps": steps,
+            "policy": render.policy(row, results),
+            "review": asked,
+        }
+    )
+
+
+@router.get("/{run_id}/events", response_model=shapes.EventPage)
+@needs(Role.VIEWER)
+async def list_events(
+    run_id: RunId,
+    caller: CallerDep,
+    services: ServicesDep,
+    after: Annotated[int, Query(ge=0, le=2**62, description="Events with a higher seq.")] = 0,
+    limit: Limit = 200,
+) -> Response:
+    """A run's events in order. Ask again with `after` the last `seq`: nothing is missed and nothing comes twice."""
+    async with services.db.transaction() as conn:
+        await _found(conn, caller.tenant, run_id)
+        rows = await runs.events(conn, caller.tenant, run_id, after, limit)
+    return PlainResponse({"items": [render.event(row) for row in rows]})
+
+
+@router.get("/{run_id}/messages", response_model=shapes.MessagePage)
+@needs(Role.VIEWER)
+async def list_messages(
+    run_id: RunId,
+    caller: CallerDep,
+    services: ServicesDep,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Messages with a higher position.")] = 0,
+    limit: Limit = 200,
+) -> Response:
+    """A run's transcript in order."""
+    async with services.db.transaction() as conn:
+        await _found(conn, caller.tenant, run_id)
+        rows = await views.messages(conn, caller.tenant, run_id, after, limit)
+    return PlainResponse({"items": [render.message(row) for row in rows]})
+
+
+@router.post("/{run_id}/cancel", status_code=202, response_model=shapes.CancelReceipt)
+@needs(Role.OPERATOR)
+async def cancel_run(
+    run_id: RunId, caller: CallerDep, services: ServicesDep, body: shapes.CancelRun | None = None
+) -> Response:
+    """Ask a run to stop. 202: the request was received. 409: the run has ended otherwise."""
+    async with services.db.transaction() as conn:
+        row = await _found(conn, caller.tenant, run_id)
+    if row.status in {"COMPLETED", "FAILED"}:
+        raise StateError(f"Run {run_id} is {row.status} and cannot be cancelled.", details={"run_status": row.status})
+    if row.status == "PENDING":
+        # A message needs a Temporal workflow to go to, and without the message the sweep would start the run.
+        await submission.start(services, row)
+    if row.status != "CANCELLED":
+        await services.runs.cancel(str(run_id), CancelRequest(caller.name, body.reason if body else ""))
+    return PlainResponse({"run_id": str(run_id), "state": "received"}, 202)
+
+
+async def _found(conn: Connection, tenant: str, run_id: UUID) -> RunRow:
+    row = await runs.get(conn, tenant, run_id)
+    if row is None:
+        raise NotFoundError(f"There is no run {run_id}. GET /v1/runs lists those there are.")
+    return row

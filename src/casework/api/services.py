@@ -1,0 +1,32 @@
+"""What the routes work with: the database, the client of the runs, the application and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from casework.app import App
+from casework.durable.client import RunClient
+from casework.settings import Settings
+from casework.store.database import Database
+
+
+@dataclass(frozen=True)
+class Services:
+    """One of each, for as long as the application lives."""
+
+    db: Database
+    runs: RunClient
+    app: App
+    settings: Settings
+
+
+def services_of(request: Request) -> Services:
+    """The services of the application that serves `request`."""
+    return cast(Services, request.app.state.services)
+
+
+ServicesDep = Annotated[Services, Depends(services_of)]
+"""For endpoints: the services."""

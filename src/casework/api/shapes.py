@@ -1,0 +1,332 @@
+"""The shapes of requests and answers, as OpenAPI publishes them. Requests are checked by them, answers tested.
+
+Numbers with a fraction are JSON numbers with all their digits. Times are ISO-8601 instants in UTC.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+Status = Literal["PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED"]
+
+
+def _holdable(text: str) -> str:
+    """Text that is compared with columns or printed: nothing in it that PostgreSQL or a terminal cannot hold."""
+    if any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in text):
+        raise ValueError("holds control characters or broken Unicode")
+    return text
+
+
+Short = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), AfterValidator(_holdable)
+]
+"""A name: one line of at most 200 characters, without blanks around it."""
+UserName = Annotated[
+    str, StringConstraints(min_length=1, max_length=320, strip_whitespace=True), AfterValidator(_holdable)
+]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
+
+
+class Body(BaseModel):
+    """A request's body: unknown members are refused."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class StartRun(Body):
+    """Start a run of `workflow` with `input`, which is checked against the workflow's input schema."""
+
+    workflow: Short
+    input: dict[str, Any]
+    model: Short | None = Field(None, description="Instead of the agent's own, as PROVIDER:MODEL.")
+    turn_limit: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
+        None, description="Most turns of the agent; 5 where nothing is said."
+    )
+    on_behalf_of: UserName | None = Field(None, description="The user the run is for, where an operator starts it.")
+
+
+class CancelRun(Body):
+    """Stop a run."""
+
+    reason: Annotated[str, StringConstraints(max_length=10_000, strip_whitespace=True)] = ""
+
+
+class Decide(Body):
+    """Answer a review with one of its commands."""
+
+    command: Short
+    reason: Reason
+    decision_id: Short | None = Field(None, description="Such as a UUID: the same id is the same decision.")
+
+
+class Shape(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Run(Shape):
+    """A run's own row."""
+
+    run_id: UUID
+    workflow: str
+    workflow_version: int
+    status: Status
+    version: int
+    user: str
+    actor: str
+    input: dict[str, Any]
+    model: str | None
+    turn: int
+    turn_limit: int
+    current_node: str | None
+    loop_count: int
+    recommendation: Any
+    outcome: str | None
+    failure: str | None
+    incident: Any
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    created_at: str
+    updated_at: str
+    ended_at: str | None
+
+
+class RunPage(Shape):
+    """Runs, newest first; `next_cursor` leads to the page after, and is null on the last."""
+
+    items: list[Run]
+    next_cursor: str | None
+
+
+class Attempt(Shape):
+    """One try of a step. `outcome` is null while it runs; LOST: never heard of again; LATE: came after another."""
+
+    attempt: int
+    outcome: Literal["COMPLETED", "FAILED", "LOST", "LATE"] | None
+    error: str | None
+    latency_ms: int | None
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    started_at: str
+    ended_at: str | None
+
+
+class Step(Shape):
+    """A row of the ledger: a tool call, a model call or a decision, with every attempt."""
+
+    step_id: UUID
+    path: str
+    kind: Literal["tool", "model", "decision"]
+    name: str
+    node: str | None
+    turn: int
+    state: Literal["STARTED", "COMPLETED", "FAILED"]
+    attempt: int
+    arguments: Any
+    result: Any
+    error: str | None
+    latency_ms: int | None
+    started_at: str
+    ended_at: str | None
+    attempts: list[Attempt]
+
+
+class Doing(Shape):
+    """What the run is doing, told apart: an intended wait, a retry, a failed tool, work, an incident, an end."""
+
+    kind: Literal["starting", "working", "retrying", "waiting_for_person", "incident", "ended"]
+    text: str
+    steps: list[str] = Field(description="Paths of the steps this is about.")
+
+
+class PolicyView(Shape):
+    """What policy says of the evidence, beside what the model recommends."""
+
+    evaluation: Any
+    model: Any
+
+
+class DecisionGiven(Shape):
+    """An answer that reached the run. `ignored` says why it did not count."""
+
+    decision_id: str
+    command: str
+    reason: str
+    reviewer: str
+    accepted: bool
+    ignored: str | None
+    outcome: str | None
+    at: str
+
+
+class Review(Shape):
+    """A question to a person. `refused` gives, by command, why it cannot be given (the turn limit)."""
+
+    review_id: UUID
+    run_id: UUID
+    path: str
+    node: str
+    turn: int
+    status: Literal["pending", "decided", "closed"]
+    decisions: list[str]
+    refused: dict[str, str]
+    recommendation: Any
+    note: str | None
+    created_at: str
+    ended_at: str | None
+
+
+class ReviewDetail(Review):
+    """A review with its run's state and every decision it was given."""
+
+    workflow: str
+    run_status: Status
+    given: list[DecisionGiven]
+
+
+class WaitingReview(Review):
+    """A review that waits, with what its run is."""
+
+    workflow: str
+    user: str
+
+
+class ReviewPage(Shape):
+    """Reviews that wait for a person, the oldest first."""
+
+    items: list[WaitingReview]
+    next_cursor: str | None
+
+
+class ReviewWithDecisions(Review):
+    """A run's newest review with every decision it was given."""
+
+    given: list[DecisionGiven]
+
+
+class RunDetail(Run):
+    """A run with its evidence, steps, attempts, policy and review, readable while it goes on."""
+
+    doing: Doing
+    evidence: dict[str, Any] = Field(description="The newest result of each tool, by its name.")
+    steps: list[Step]
+    policy: PolicyView
+    review: ReviewWithDecisions | None
+
+
+class Event(Shape):
+    """A numbered milestone of a run."""
+
+    seq: int
+    event_id: UUID
+    path: str
+    kind: str
+    data: Any
+    at: str
+
+
+class EventPage(Shape):
+    """Events after the asked number, in order; ask again with `after` the last `seq`."""
+
+    items: list[Event]
+
+
+class MessageShape(Shape):
+    """A row of the transcript."""
+
+    position: int
+    agent: str
+    role: Literal["user", "assistant", "tool"]
+    content: str
+    requests: list[Any]
+    call_id: str | None
+    tool: str | None
+
+
+class MessagePage(Shape):
+    """Messages after the asked position, in order."""
+
+    items: list[MessageShape]
+
+
+class Receipt(Shape):
+    """`received`: sent to the run, which will accept or ignore it. `accepted`: it counts."""
+
+    state: Literal["received", "accepted"]
+    run_id: UUID
+    review_id: UUID
+    decision_id: str
+    command: str
+
+
+class CancelReceipt(Shape):
+    """The request to cancel was received."""
+
+    run_id: UUID
+    state: Literal["received"]
+
+
+class WorkflowNode(Shape):
+    """A node of a workflow's graph, with its decisions where a person answers."""
+
+    id: str
+    type: str
+    decisions: list[str]
+
+
+class WorkflowName(Shape):
+    """A workflow and its newest version."""
+
+    name: str
+    version: int
+
+
+class WorkflowList(Shape):
+    """All workflows."""
+
+    items: list[WorkflowName]
+
+
+class WorkflowDetail(WorkflowName):
+    """A workflow's newest version."""
+
+    input_schema: dict[str, Any] | None
+    nodes: list[WorkflowNode]
+
+
+class Metrics(Shape):
+    """Rows of roll-ups."""
+
+    items: list[dict[str, Any]]
+
+
+class Health(Shape):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class FieldError(Shape):
+    """One field of a request that is at fault."""
+
+    field: str
+    message: str
+
+
+class ProblemDocument(BaseModel):
+    """RFC 9457. Further members are facts of the kind of problem (the run's state, who decided)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] | None = None

@@ -1,0 +1,154 @@
+"""Starting a run: check the request, write the row PENDING, then tell the engine.
+
+The row is the promise. If the engine cannot be reached the answer is still that the run was accepted; a sweep starts
+what stays PENDING. The same idempotency key finds the same row before anything else is looked at, so a repeat is
+answered the same even after the workflow has got a newer version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import logging
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from casework.api.access import Caller, Role
+from casework.api.inputs import check_input
+from casework.api.problems import BadFieldsError
+from casework.api.services import Services
+from casework.api.shapes import StartRun
+from casework.durable.starting import start_of
+from casework.errors import AccessError, IdempotencyConflictError, InputError, RetryableError
+from casework.graph.bundle import PinnedWorkflow
+from casework.graph.state import DEFAULT_TURN_LIMIT
+from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
+from casework.store import runs, workflows
+from casework.store.database import Connection
+from casework.store.rows import RunRow
+from casework.values import content_hash
+
+log = logging.getLogger(__name__)
+
+ENGINE_WAIT_S = 5.0
+"""How long an answer waits for the engine, in seconds; then the sweep has to start the run."""
+
+
+async def submit(services: Services, caller: Caller, request: StartRun, key: str | None) -> tuple[RunRow, bool]:
+    """The run of `request`, and whether it is new.
+
+    Raises:
+        InputError: a field does not hold; nothing was started.
+        IdempotencyConflictError: the key was used with another body.
+        AccessError: the caller may not act for another user.
+    """
+    user = _user(caller, request)
+    run_id = _run_id(caller.tenant, user, key)
+    request_hash = content_hash({"user": user, **request.model_dump(exclude={"on_behalf_of"})})
+    async with services.db.transaction() as conn:
+        known = await runs.get(conn, caller.tenant, run_id) if key is not None else None
+        found = None if known else await _checked(conn, caller.tenant, request)
+    if known is not None:
+        row, created = _same(known, request_hash, key), False
+    else:
+        assert found is not None
+        row, created = await _write(services, caller, request, found, (run_id, user, request_hash))
+    if row.status == "PENDING":
+        await start_quietly(services, row)
+    return row, created
+
+
+def _user(caller: Caller, request: StartRun) -> str:
+    user = request.on_behalf_of
+    if user is None or user == caller.name:
+        return caller.name
+    if not caller.has(Role.OPERATOR):
+        raise AccessError(f"Only an operator may act for {user!r}; {caller.name!r} is none. Leave on_behalf_of out.")
+    return user
+
+
+def _run_id(tenant: str, user: str, key: str | None) -> UUID:
+    if key is None:
+        return uuid4()
+    if len(key) > IDEMPOTENCY_KEY_LIMIT:
+        raise InputError(
+            f"The Idempotency-Key has {len(key)} characters. Use at most {IDEMPOTENCY_KEY_LIMIT}.",
+            field="Idempotency-Key",
+        )
+    return run_id_for_key(tenant, user, key)
+
+
+def _same(row: RunRow, request_hash: str, key: str | None) -> RunRow:
+    if row.request_hash != request_hash:
+        raise IdempotencyConflictError(
+            f"Idempotency-Key {key!r} was used for run {row.run_id} with another body. Send that body, or another key.",
+            details={"run_id": str(row.run_id)},
+        )
+    return row
+
+
+async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[int, PinnedWorkflow]:
+    """The newest version of the workflow, once the input fits it."""
+    found = await workflows.latest(conn, tenant, request.workflow)
+    if found is None:
+        raise _unknown(request.workflow, await workflows.names(conn, tenant))
+    version, bundle = found
+    pinned = PinnedWorkflow.from_plain(bundle)
+    check_input(request.workflow, pinned.workflow.spec.input, request.input)
+    return version, pinned
+
+
+def _unknown(name: str, known: Sequence[str]) -> BadFieldsError:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none yet'}"
+    text = f"There is no workflow {name!r}; {hint}"
+    return BadFieldsError(text, [{"field": "workflow", "message": f"is not known; {hint}"}])
+
+
+async def _write(
+    services: Services,
+    caller: Caller,
+    request: StartRun,
+    found: tuple[int, PinnedWorkflow],
+    identity: tuple[UUID, str, str],
+) -> tuple[RunRow, bool]:
+    version, pinned = found
+    run_id, user, request_hash = identity
+    new = runs.NewRun(
+        tenant=caller.tenant,
+        run_id=run_id,
+        user_id=user,
+        actor=caller.name,
+        workflow_name=request.workflow,
+        workflow_version=version,
+        request=request.input,
+        request_hash=request_hash,
+        policy_adoption=pinned.workflow.spec.policy_adoption,
+        model=request.model,
+        turn_limit=request.turn_limit or DEFAULT_TURN_LIMIT,
+    )
+    async with services.db.transaction() as conn:
+        return await runs.create_pending(conn, new)
+
+
+async def start(services: Services, row: RunRow) -> None:
+    """Start the Temporal workflow of a row; one that is there already is left as it is.
+
+    Raises:
+        RetryableError: the engine cannot be reached in time.
+    """
+    async with services.db.transaction() as conn:
+        bundle: Any = await workflows.get(conn, row.tenant, row.workflow_name, row.workflow_version)
+    try:
+        await asyncio.wait_for(services.runs.start(start_of(row, bundle)), ENGINE_WAIT_S)
+    except TimeoutError:
+        raise RetryableError(f"Temporal did not take run {row.run_id} within {ENGINE_WAIT_S:g} s. Try again.") from None
+
+
+async def start_quietly(services: Services, row: RunRow) -> None:
+    """`start`, or leave it to the sweep where the engine cannot be reached."""
+    try:
+        await start(services, row)
+    except RetryableError as error:
+        log.warning("run %s stays PENDING for the sweep: %s", row.run_id, error)

@@ -1,0 +1,45 @@
+"""Routes under /v1/workflows: what runs can be started of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from casework.api import shapes
+from casework.api.access import CallerDep, Role, needs
+from casework.api.body import ExactRoute, PlainResponse
+from casework.api.services import ServicesDep
+from casework.errors import NotFoundError
+from casework.graph.bundle import PinnedWorkflow
+from casework.store import views, workflows
+
+router = APIRouter(prefix="/v1/workflows", tags=["workflows"], route_class=ExactRoute)
+
+
+@router.get("", response_model=shapes.WorkflowList)
+@needs(Role.VIEWER)
+async def list_workflows(caller: CallerDep, services: ServicesDep) -> Response:
+    """Every workflow with its newest version."""
+    async with services.db.transaction() as conn:
+        rows = await views.workflow_names(conn, caller.tenant)
+    return PlainResponse({"items": [{"name": row.name, "version": row.version} for row in rows]})
+
+
+@router.get("/{name}", response_model=shapes.WorkflowDetail)
+@needs(Role.VIEWER)
+async def show_workflow(name: Annotated[shapes.Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
+    """A workflow's newest version: the schema of its input, its nodes, the decisions people take."""
+    async with services.db.transaction() as conn:
+        found = await workflows.latest(conn, caller.tenant, name)
+        known = await workflows.names(conn, caller.tenant)
+    if found is None:
+        raise NotFoundError(f"There is no workflow {name!r}. There are: {', '.join(known) or 'none yet'}.")
+    version, bundle = found
+    spec = PinnedWorkflow.from_plain(bundle).workflow.spec
+    nodes = [
+        {"id": node.id, "type": node.type, "decisions": [one.name for one in node.decisions or ()]}
+        for node in spec.nodes
+    ]
+    return PlainResponse({"name": name, "version": version, "input_schema": spec.input, "nodes": nodes})

@@ -1,0 +1,167 @@
+"""The client of the API that the commands share: where the API is, who asks, and a problem turned into an error.
+
+The address and the token come from CASEWORK_API_URL and CASEWORK_TOKEN, else from the stack that runs in this folder
+(see `stack`). The local token is never sent to another address than the local one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from casework.cli import stack
+from casework.errors import (
+    AccessError,
+    CaseworkError,
+    InputError,
+    NotFoundError,
+    OperationError,
+    StateError,
+    UnauthenticatedError,
+    UnreachableError,
+)
+from casework.settings import Settings
+from casework.values import Plain, dumps, loads
+
+TIMEOUT_S = 30.0
+"""How long one request may take, in seconds; a call that waits for something adds that time."""
+
+_ERRORS: dict[int, type[CaseworkError]] = {
+    400: InputError,
+    401: UnauthenticatedError,
+    403: AccessError,
+    404: NotFoundError,
+    409: StateError,
+    413: InputError,
+    415: InputError,
+    422: InputError,
+    502: UnreachableError,
+    503: UnreachableError,
+    504: UnreachableError,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A good answer: its status and its JSON."""
+
+    status: int
+    body: Any
+
+
+class Api:
+    """The API at one address. Safe to use from several threads; close it, or use it as a context manager."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url.rstrip("/")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=TIMEOUT_S, trust_env=not _local(url))
+
+    @classmethod
+    def find(cls) -> Self:
+        """The API that environment or folder name.
+
+        Raises:
+            InputError: neither names one.
+        """
+        settings = Settings.load()
+        local = stack.find(settings)
+        url = settings.api.url or local.api_url
+        if not url:
+            raise InputError(
+                "No API is known here. Start one with `casework dev`, or set CASEWORK_API_URL and CASEWORK_TOKEN.",
+                field="CASEWORK_API_URL",
+            )
+        token = settings.api.token.reveal() if settings.api.token else None
+        if not token and url.rstrip("/") == (local.api_url or "").rstrip("/"):
+            token = local.token()
+        return cls(url, token)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._client.close()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The JSON at `path`; query values that are None are left out.
+
+        Raises:
+            CaseworkError: the API refused, or cannot be reached.
+        """
+        wanted = {key: str(value) for key, value in query.items() if value is not None}
+        return self._ask("GET", path, params=wanted).body
+
+    def post(
+        self, path: str, body: Plain, *, headers: Mapping[str, str] | None = None, wait_s: float = 0, **query: Any
+    ) -> Answer:
+        """Send `body`; the status is the caller's to read (200 or 202).
+
+        Raises:
+            CaseworkError: the API refused, or cannot be reached.
+        """
+        all_headers = {"Content-Type": "application/json", **(headers or {})}
+        wanted = {key: str(value) for key, value in query.items() if value is not None}
+        return self._ask(
+            "POST", path, params=wanted, content=dumps(body), headers=all_headers, timeout=TIMEOUT_S + wait_s
+        )
+
+    def _ask(self, method: str, path: str, **options: Any) -> Answer:
+        try:
+            response = self._client.request(method, path, **options)
+        except httpx2.TimeoutException:
+            raise UnreachableError(
+                f"The API at {self.url} did not answer {method} {path} in time. Look whether it is up, and try again."
+            ) from None
+        except httpx2.HTTPError as error:
+            raise UnreachableError(
+                f"The API at {self.url} cannot be reached ({error}). Start it with `casework dev` or `casework api`, "
+                "or set CASEWORK_API_URL to where it is."
+            ) from None
+        if response.is_success:
+            return Answer(response.status_code, _json_of(response))
+        raise error_of(response)
+
+
+def _local(url: str) -> bool:
+    """Whether `url` is on this machine: then no proxy of the environment stands between."""
+    return (httpx2.URL(url).host or "") in {"127.0.0.1", "localhost", "::1"}
+
+
+def _json_of(response: httpx2.Response) -> Any:
+    try:
+        return loads(response.content)
+    except ValueError:
+        raise OperationError(
+            f"{response.url} answered {response.status_code} with something that is not JSON. Is this a Casework API?"
+        ) from None
+
+
+def error_of(response: httpx2.Response) -> CaseworkError:
+    """The error that a refused request stands for, in the API's own words."""
+    try:
+        document = loads(response.content)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        document = {"detail": f"{response.url} answered {response.status_code}. Is this a Casework API?"}
+    cls = _ERRORS.get(response.status_code, OperationError)
+    message = sentence(document)
+    return cls(message, details=document) if issubclass(cls, StateError) else cls(message)
+
+
+def sentence(document: Mapping[str, Any]) -> str:
+    """One clear sentence out of a problem document; fields at fault are named with what is wrong."""
+    detail = str(document.get("detail") or document.get("title") or "The API refused.")
+    lines = [f"{line['field']} {line['message']}" for line in document.get("errors") or () if isinstance(line, dict)]
+    if not lines or detail in (line["message"] for line in document["errors"]):
+        return detail
+    return f"{detail.rstrip('.')}: {'; '.join(lines)}." if len(lines) < 20 else f"{detail} ({len(lines)} fields)"

@@ -1,0 +1,62 @@
+"""Printing: a table or lines for people, one JSON value for programs. With `--json` stdout holds nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import click
+
+from casework.values import Plain, dumps
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+json_option: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
+
+
+def emit_json(value: Plain) -> None:
+    """One JSON value on one line."""
+    click.echo(dumps(value))
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], empty: str) -> None:
+    """Rows under headings; `columns` is heading by key. With no rows the sentence `empty`."""
+    if not rows:
+        click.echo(empty)
+        return
+    cells = [list(columns.values())] + [[cell(row.get(key)) for key in columns] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    for line in cells:
+        click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def cell(value: Any, limit: int = 60) -> str:
+    """A value in a table: one line, bounded, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, (dict, list)):
+        value = dumps(value)
+    text = " ".join(str(value).split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def when(value: str | None) -> str:
+    """An instant for people: local time to the second; nothing for None."""
+    if not value:
+        return ""
+    return datetime.fromisoformat(value).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def words(value: Plain) -> str:
+    """A plain value in a line of prose: `score 665, verified yes`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {words(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "; ".join(words(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

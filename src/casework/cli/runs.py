@@ -1,0 +1,160 @@
+"""`casework runs`: start runs out of a file or one input, list them, look at one, follow it, cancel it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from casework.cli import exits
+from casework.cli.output import emit_json, json_option, table, when
+
+STATUSES = ("PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED")
+
+
+@click.group()
+def runs() -> None:
+    """Start, list, show, watch and cancel runs."""
+
+
+def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in value:
+        field, sign, column = text.partition("=")
+        if not sign or not field.strip() or not column.strip():
+            raise click.BadParameter(f"{text!r} is not FIELD=COLUMN, as in --map amount=loan_amnt")
+        pairs[field.strip()] = column.strip()
+    return pairs
+
+
+@runs.command()
+@click.argument("workflow")
+@click.option("-f", "--file", "path", type=click.Path(path_type=Path), help="JSON, JSONL or CSV; one run a row.")
+@click.option("--input", "text", help="One input, as a JSON object.")
+@click.option("--map", "mapping", multiple=True, callback=_pairs, metavar="FIELD=COLUMN", help="CSV column of a field.")
+@click.option("--limit", type=click.IntRange(min=1), help="Start at most so many rows.")
+@click.option("--parallel", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at one time.")
+@click.option("--new", "anew", is_flag=True, help="Start anew even where the same file was started before.")
+@click.option("--model", help="Model instead of the agent's own, as PROVIDER:MODEL.")
+@click.option("--turn-limit", type=click.IntRange(min=1), help="Most turns of the agent (default: the API's, 5).")
+@click.option("--on-behalf-of", metavar="USER", help="Start for another user (operators).")
+@json_option
+def start(
+    *,
+    workflow: str,
+    path: Path | None,
+    text: str | None,
+    mapping: dict[str, str],
+    limit: int | None,
+    parallel: int,
+    anew: bool,
+    model: str | None,
+    turn_limit: int | None,
+    on_behalf_of: str | None,
+    as_json: bool,
+) -> int:
+    """Start a run of WORKFLOW for each input.
+
+    The same file started again starts nothing twice: each row has an idempotency key made of the file's content and
+    its line. A row at fault is reported with its line, and the others go on; the exit code is then 2 (row at fault),
+    3 (conflict) or what else went wrong first.
+    """
+    from casework.cli import submit
+
+    if (path is None) == (text is None):
+        raise click.UsageError("Give the input with -f FILE or with --input JSON, one of the two.")
+    common = {"model": model, "turn_limit": turn_limit, "on_behalf_of": on_behalf_of}
+    order = submit.Order(workflow, {key: value for key, value in common.items() if value is not None}, anew, parallel)
+    if text is not None:
+        return submit.single(order, text, as_json)
+    assert path is not None
+    return submit.file(order, path, mapping, limit, as_json)
+
+
+@runs.command("list")
+@click.option("--user", help="Only this user's.")
+@click.option("--status", type=click.Choice(STATUSES, case_sensitive=False), help="Only these.")
+@click.option("--workflow", help="Only runs of this workflow.")
+@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="Rows of one page.")
+@click.option("--cursor", help="Go on where the page before ended (its next_cursor).")
+@json_option
+def list_(
+    *, user: str | None, status: str | None, workflow: str | None, limit: int, cursor: str | None, as_json: bool
+) -> None:
+    """The newest runs first."""
+    from casework.cli.http import Api
+
+    with Api.find() as api:
+        page = api.get("/v1/runs", user=user, status=status, workflow=workflow, limit=limit, cursor=cursor)
+    if as_json:
+        return emit_json(page)
+    rows = [{**run, "created_at": when(run["created_at"])} for run in page["items"]]
+    table(rows, _COLUMNS, "No runs.")
+    if page["next_cursor"]:
+        click.echo(f"More: --cursor {page['next_cursor']}", err=True)
+    return None
+
+
+_COLUMNS = {
+    "run_id": "RUN", "workflow": "WORKFLOW", "status": "STATUS", "outcome": "OUTCOME", "current_node": "NODE",
+    "turn": "TURN", "user": "USER", "created_at": "STARTED",
+}  # fmt: skip
+
+
+@runs.command()
+@click.argument("run_id")
+@json_option
+def show(run_id: str, as_json: bool) -> None:
+    """State, evidence, attempts, policy and review of one run."""
+    from casework.cli.http import Api
+    from casework.cli.run_view import print_run
+
+    with Api.find() as api:
+        detail = api.get(f"/v1/runs/{checked_id(run_id)}")
+    emit_json(detail) if as_json else print_run(detail)
+
+
+@runs.command()
+@click.argument("run_id")
+@click.option("--until", type=click.Choice(["rest", "end"]), default="rest", show_default=True,
+              help="Stop when a person is asked or it ended (rest), or only when it ended.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=0), help="Give up after so many seconds (exit code 1).")
+@json_option
+def watch(run_id: str, until: str, timeout: float | None, as_json: bool) -> int:
+    """Print the events of a run as they come. With --json one event a line. A FAILED run gives exit code 1."""
+    from casework.cli.http import Api
+    from casework.cli.watching import watch_run
+
+    with Api.find() as api:
+        return watch_run(api, checked_id(run_id), until, timeout, as_json)
+
+
+@runs.command()
+@click.argument("run_id")
+@click.option("--reason", default="", help="Why; kept with the run.")
+@json_option
+def cancel(run_id: str, reason: str, as_json: bool) -> int:
+    """Stop a run. The answer says that the request was received; `runs watch --until end` sees it done."""
+    from casework.cli.http import Api
+
+    with Api.find() as api:
+        answer: Any = api.post(f"/v1/runs/{checked_id(run_id)}/cancel", {"reason": reason}).body
+    emit_json(answer) if as_json else click.echo(f"Run {answer['run_id']}: the request to cancel was received.")
+    return exits.OK
+
+
+def checked_id(text: str) -> str:
+    """A run's or review's id as the API wants it.
+
+    Raises:
+        InputError: it is no UUID.
+    """
+    from uuid import UUID
+
+    from casework.errors import InputError
+
+    try:
+        return str(UUID(text.strip()))
+    except ValueError:
+        raise InputError(f"{text!r} is no id. Ids are UUIDs; `casework runs list` shows them.", field="id") from None

@@ -1,0 +1,55 @@
+"""`casework workflows`: what runs can be started of."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from casework.cli.output import emit_json, json_option, table, words
+
+
+@click.group()
+def workflows() -> None:
+    """The workflows that runs can be started of."""
+
+
+@workflows.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """Name and newest version of each workflow."""
+    from casework.cli.http import Api
+
+    with Api.find() as api:
+        page = api.get("/v1/workflows")
+    if as_json:
+        return emit_json(page)
+    return table(page["items"], {"name": "WORKFLOW", "version": "VERSION"}, "No workflows. Apply an App's manifests.")
+
+
+@workflows.command()
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Input fields, nodes and decisions of a workflow's newest version."""
+    from casework.cli.http import Api
+
+    with Api.find() as api:
+        found = api.get(f"/v1/workflows/{quote(name, safe='')}")
+    emit_json(found) if as_json else _print(found)
+
+
+def _print(workflow: dict[str, Any]) -> None:
+    click.echo(f"{workflow['name']} v{workflow['version']}")
+    schema = workflow.get("input_schema") or {}
+    needed = set(schema.get("required", ()))
+    rows = [
+        {"field": name, "type": words(part.get("type", "")), "needed": "required" if name in needed else "",
+         "about": part.get("description")}
+        for name, part in schema.get("properties", {}).items()
+    ]  # fmt: skip
+    table(rows, {"field": "FIELD", "type": "TYPE", "needed": "", "about": "ABOUT"}, "Its input has no schema.")
+    click.echo("")
+    nodes = [{**node, "decisions": ", ".join(node.get("decisions") or ())} for node in workflow["nodes"]]
+    table(nodes, {"id": "NODE", "type": "TYPE", "decisions": "DECISIONS"}, "No nodes.")
