@@ -27,7 +27,7 @@ from casework.durable.connection import connect
 from casework.durable.converter import DATA_CONVERTER
 from casework.durable.local import LocalTemporal
 from casework.durable.local.binaries import TEST_SERVER, find_program
-from casework.settings import TemporalSettings
+from casework.settings import Settings, TemporalSettings
 from casework.store.local import LocalPostgres
 
 Result = TypeVar("Result")
@@ -87,7 +87,7 @@ def temporal_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 async def temporal_client(temporal_address: str) -> Client:
     """A client of the development server, made in the test's own event loop."""
-    return await connect(TemporalSettings(address=temporal_address))
+    return await connect(Settings(temporal=TemporalSettings(address=temporal_address)))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from casework.children.locks import FileLock
 from casework.errors import LocalStackError
 
 LOG_LIMIT_BYTES = 10_000_000
-LEFTOVER_GRACE_S = 10.0
+LEFTOVER_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -160,18 +160,18 @@ class ServerProcess:
             return
         for step in self._steps:
             ours = self._leftover()
-            if ours:
-                os.kill(ours.pid, step.signal)
+            if not ours:
+                break
+            os.kill(ours.pid, step.signal)
             if self._held.acquire(timeout_s=step.grace_s):
                 return
+        # The server itself is gone or unknown; its helpers notice that by themselves within a moment.
+        if self._held.acquire(timeout_s=LEFTOVER_GRACE_S):
+            return
         raise LocalStackError(
             f"A process still uses {self.folder} and is not known to be ours, so it was left alone. "
-            f"Find it with 'fuser {self._held_path}' (or lsof), stop it, and start again."
+            f"Find it with 'fuser {self.folder / 'server.lock'}' (or lsof), stop it, and start again."
         )
-
-    @property
-    def _held_path(self) -> Path:
-        return self.folder / "server.lock"
 
     def _leftover(self) -> Identity | None:
         """The recorded process, if it is that very process and its command names this folder."""

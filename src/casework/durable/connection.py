@@ -9,23 +9,23 @@ from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 
 from casework.durable.converter import DATA_CONVERTER
 from casework.errors import SettingsError, UnreachableError
-from casework.settings import TemporalSettings
+from casework.settings import Settings, TemporalSettings
 
 CONNECT_TIMEOUT_S = 10.0
 DEFAULT_NAMESPACE = "default"
 
 
-async def connect(settings: TemporalSettings, *, timeout_s: float = CONNECT_TIMEOUT_S) -> Client:
-    """A client for the server in `settings`, with the project's data converter.
+async def connect(settings: Settings, *, lazy: bool = False, timeout_s: float = CONNECT_TIMEOUT_S) -> Client:
+    """A client for the server in `settings`, with the project's data converter. A lazy one connects at its first call.
 
     Raises:
         SettingsError: no address is known, or profile, file or certificate cannot be read.
         UnreachableError: nobody answers at the address within `timeout_s` seconds, or not in TLS as configured.
     """
-    config = connect_config(settings)
+    config = connect_config(settings.temporal)
     address = config.get("target_host", "")
     try:
-        return await asyncio.wait_for(Client.connect(**config, data_converter=DATA_CONVERTER), timeout_s)
+        return await asyncio.wait_for(Client.connect(**config, data_converter=DATA_CONVERTER, lazy=lazy), timeout_s)
     except (RuntimeError, TimeoutError, ValueError) as refused:
         raise UnreachableError(
             f"No Temporal server answers at {address} ({refused or 'no answer in time'}). "
@@ -67,7 +67,7 @@ def _as_variables(settings: TemporalSettings) -> dict[str, str]:
     given = {
         "TEMPORAL_ADDRESS": settings.address,
         "TEMPORAL_NAMESPACE": settings.namespace,
-        "TEMPORAL_API_KEY": settings.api_key.get_secret_value() if settings.api_key else None,
+        "TEMPORAL_API_KEY": settings.api_key.reveal() if settings.api_key else None,
         "TEMPORAL_TLS": None if settings.tls is None else str(settings.tls).lower(),
         "TEMPORAL_TLS_SERVER_NAME": settings.tls_server_name,
         "TEMPORAL_TLS_SERVER_CA_CERT_PATH": settings.tls_server_ca_cert_path,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from casework.errors import SettingsError
 from casework.settings.secret import Secret
 from casework.settings.variables import variable
 
@@ -37,6 +38,27 @@ class DatabaseSettings:
     pool_max_size: int = variable("CASEWORK_DATABASE_POOL_MAX", 10, at_least=1, at_most=1000)
     """Most connections of one process. Default 10: no connection is held while a model, a tool or a person is waited
     for, so ten serve some hundred steps in flight, and a server's 100 still allow several processes."""
+
+    def runtime_dsn(self) -> str:
+        """The URL for API and workers.
+
+        Raises:
+            SettingsError: none is set.
+        """
+        if self.url is None:
+            raise SettingsError(
+                "No database is named. Start one with 'casework dev', or set CASEWORK_DATABASE_URL.",
+                field="CASEWORK_DATABASE_URL",
+            )
+        return self.url.reveal()
+
+    def owner_dsn(self) -> str:
+        """The URL for migrations and tokens: the owner's, else the runtime's. Raises as `runtime_dsn` does."""
+        return self.admin_url.reveal() if self.admin_url else self.runtime_dsn()
+
+    def policy_dsn(self) -> str:
+        """The URL for loading policy: the policy owner's, else the owner's. Raises as `runtime_dsn` does."""
+        return self.policy_url.reveal() if self.policy_url else self.owner_dsn()
 
 
 @dataclass(frozen=True)

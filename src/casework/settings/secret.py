@@ -6,14 +6,14 @@ import hmac
 
 
 class Secret:
-    """A secret text, used as pydantic's: `str`, `repr` and f-strings show stars, `get_secret_value` shows it."""
+    """A secret text: `str`, `repr` and f-strings show stars, `reveal` gives it to the one place that needs it."""
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def get_secret_value(self) -> str:
+    def reveal(self) -> str:
         """The secret itself. Never log it, never put it into a message."""
         return self._text
 

@@ -50,9 +50,9 @@ def run_as_for(folder: Path) -> RunAs:
         return RunAs()
     refused = []
     for name, candidate in _candidates(folder):
-        reason = _try(candidate, folder)
+        reason = reason_against(candidate, folder)
         if not reason:
-            _hand_over(folder, candidate)
+            hand_over(folder, candidate)
             return candidate
         refused.append(f"{name}: {reason}")
     raise LocalStackError(
@@ -75,7 +75,7 @@ def _candidates(folder: Path) -> Iterator[tuple[str, RunAs]]:
             yield f"user {name}", RunAs(user)
 
 
-def _try(candidate: RunAs, folder: Path) -> str:
+def reason_against(candidate: RunAs, folder: Path) -> str:
     """Why `candidate` cannot run the server over `folder`; empty when it can."""
     programs = binaries()
     probe = [
@@ -87,7 +87,7 @@ def _try(candidate: RunAs, folder: Path) -> str:
     return "" if answer.returncode == 0 else answer.stderr.strip() or f"exit code {answer.returncode}"
 
 
-def _hand_over(folder: Path, candidate: RunAs) -> None:
+def hand_over(folder: Path, candidate: RunAs) -> None:
     """Give the folder and what is in it to the identity the server has outside of any namespace."""
     user, group = candidate.user if candidate.user and not candidate.namespace else (os.geteuid(), os.getegid())
     if folder.stat().st_uid == user:

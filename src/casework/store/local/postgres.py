@@ -2,6 +2,7 @@
 
     folder/data           the cluster; appears by one rename, so a kill during its making leaves nothing half made
     folder/password       the superuser's password, mode 0600
+    folder/pgpass         the same as client libraries read it, mode 0600, so that the URL needs no password
     folder/port           the port of the last start, taken again where it is free
     folder/postgres.log   what the server says
     folder/*.lock         see `casework.children`
@@ -69,8 +70,12 @@ class LocalPostgres:
 
     @property
     def dsn(self) -> str:
-        """The superuser's URL of the database `casework`; valid while the server runs."""
-        return self._url(quote(self._password(), safe=""))
+        """The superuser's URL of the database `casework`; valid while the server runs.
+
+        It holds no secret: it names the password's file, so it can be written down and shown.
+        """
+        place = quote(str(self._folder / "pgpass"), safe="/")
+        return f"postgresql://{SUPERUSER}@{HOST}:{self._port}/{DATABASE}?passfile={place}"
 
     @property
     def port(self) -> int:
@@ -114,18 +119,13 @@ class LocalPostgres:
     ) -> None:
         self.stop()
 
-    def _url(self, password: str) -> str:
-        return f"postgresql://{SUPERUSER}:{password}@{HOST}:{self._port}/{DATABASE}"
-
-    def _password(self) -> str:
-        return (self._folder / "password").read_text(encoding="ascii").strip()
-
     @property
     def _data(self) -> Path:
         return self._folder / "data"
 
     def _make_cluster(self) -> None:
         if self._data.exists():
+            self._write_passfile()
             return
         fresh = self._folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
@@ -141,6 +141,12 @@ class LocalPostgres:
         # Made in single-user mode, so that no client library is needed before the server is up.
         self._run("postgres", "--single", "-D", str(fresh), "postgres", given=f"CREATE DATABASE {DATABASE};\n")
         fresh.rename(self._data)
+        self._write_passfile()
+
+    def _write_passfile(self) -> None:
+        """The password's alphabet needs no escapes here."""
+        password = (self._folder / "password").read_text(encoding="ascii").strip()
+        write_private(self._folder / "pgpass", f"{HOST}:*:*:{SUPERUSER}:{password}\n")
 
     def _run(self, program: str, *arguments: str, given: str = "") -> None:
         words = [*launcher(self._run_as, signal.SIGKILL), str(binaries() / program), *arguments]

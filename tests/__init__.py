@@ -1,0 +1,1 @@
+"""The tests. Tiers are folders; see the docstrings of each tier."""

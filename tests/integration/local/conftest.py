@@ -1,0 +1,61 @@
+"""What the tests of the local servers share: waiting, and a parent program that can be killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from casework.children.identity import look
+
+DEADLINE_S = 20.0
+
+PARENTS = {
+    "postgres": "from casework.store.local import LocalPostgres as S\ns = S(Path(sys.argv[1]))\ns.start()",
+    "temporal": "from casework.durable.local import LocalTemporal as S\ns = S(Path(sys.argv[1]))\nasyncio.run(s.start())",
+}
+
+PARENT = """
+import asyncio, sys, time
+from pathlib import Path
+{start}
+print(s.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def wait_until(what: Callable[[], object], text: str) -> None:
+    """Wait until `what()` holds."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not what():
+        assert time.monotonic() < deadline, f"not in time: {text}"
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    """Whether no such process lives."""
+    return look(pid) is None
+
+
+@pytest.fixture
+def parent() -> Iterator[Callable[[str, Path], tuple[subprocess.Popen[str], int]]]:
+    """Starts a program that runs a server; gives the program and the server's process id."""
+    started = []
+
+    def start(kind: str, folder: Path) -> tuple[subprocess.Popen[str], int]:
+        code = PARENT.format(start=PARENTS[kind])
+        program = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
+        started.append(program)
+        assert program.stdout
+        return program, int(program.stdout.readline())
+
+    yield start
+    for program in started:
+        program.kill()
+        program.wait()
+        if program.stdout:
+            program.stdout.close()
