@@ -3,6 +3,7 @@
     CaseworkError
     ├── InputError                    mend the request and send it again
     │   ├── BlankIdError
+    │   ├── FieldsError               several fields are at fault; each is listed with what is wrong
     │   ├── UnserialisableError
     │   ├── ManifestError             a manifest was refused; names file, node and remedy
     │   ├── ExpressionError           a CEL expression or a Liquid template does not hold
@@ -31,7 +32,7 @@ model is told fails no run. `retryable` is a fact of the class, not of the calle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -47,6 +48,14 @@ class InputError(CaseworkError):
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
         self.field = field
+
+
+class FieldsError(InputError):
+    """Fields of a request are at fault; `errors` lists each as `field` and `message`."""
+
+    def __init__(self, message: str, errors: Sequence[Mapping[str, str]]) -> None:
+        super().__init__(message, field=errors[0]["field"] if errors else "")
+        self.errors = [dict(each) for each in errors]
 
 
 class BlankIdError(InputError):

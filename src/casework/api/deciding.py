@@ -12,11 +12,10 @@ from uuid import UUID
 
 from casework.api import render
 from casework.api.access import Caller
-from casework.api.problems import BadFieldsError
 from casework.api.services import Services
 from casework.api.shapes import Decide
 from casework.durable.contracts import Decision
-from casework.errors import NotFoundError, StaleReviewError, StateError
+from casework.errors import FieldsError, NotFoundError, StaleReviewError, StateError
 from casework.ids import decision_id
 from casework.store import reviews, runs
 from casework.store.rows import DecisionRow, ReviewRow, RunRow
@@ -105,7 +104,7 @@ def _check(now: Standing, decision: Decision) -> None:
     known = list(now.review.decisions)
     if decision.command not in known:
         message = f"{decision.command!r} is none of this review's commands: {', '.join(known)}"
-        raise BadFieldsError(f"{message}.", [{"field": "command", "message": message}])
+        raise FieldsError(f"{message}.", [{"field": "command", "message": message}])
     refused = (now.review.refused or {}).get(decision.command)
     if refused:
         raise StateError(

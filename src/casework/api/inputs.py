@@ -15,7 +15,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 
-from casework.api.problems import BadFieldsError
+from casework.errors import FieldsError
 from casework.values import Plain
 
 SHOWN = 80
@@ -41,14 +41,14 @@ def check_input(workflow: str, schema: Mapping[str, Any] | None, value: Plain) -
     """Check `value` against `schema`.
 
     Raises:
-        BadFieldsError: it does not hold; every field is named with what is wrong.
+        FieldsError: it does not hold; every field is named with what is wrong.
     """
     if not isinstance(value, dict):
-        raise BadFieldsError("The input is not an object.", [{"field": "input", "message": "is not a JSON object"}])
+        raise FieldsError("The input is not an object.", [{"field": "input", "message": "is not a JSON object"}])
     errors = _errors(schema or {}, value)
     if errors:
         fields = ", ".join(dict.fromkeys(error["field"] for error in errors))
-        raise BadFieldsError(f"The input does not fit workflow {workflow!r}: {fields}.", errors)
+        raise FieldsError(f"The input does not fit workflow {workflow!r}: {fields}.", errors)
 
 
 def _errors(schema: Mapping[str, Any], value: Plain) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from casework.errors import (
     AccessError,
     CaseworkError,
+    FieldsError,
     IdempotencyConflictError,
     InputError,
     NotFoundError,
@@ -61,14 +62,6 @@ _KINDS: dict[type[Exception], Kind] = {
 _HTTP_SLUGS = {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "media-type", 400: "bad-request"}
 
 
-class BadFieldsError(InputError):
-    """Several fields of a request are at fault; `errors` lists each with what is wrong."""
-
-    def __init__(self, message: str, errors: Sequence[Mapping[str, str]]) -> None:
-        super().__init__(message, field=errors[0]["field"] if errors else "")
-        self.errors = list(errors)
-
-
 def problem(
     kind: Kind, detail: str, *, headers: Mapping[str, str] | None = None, facts: Mapping[str, Any] | None = None
 ) -> Response:
@@ -95,7 +88,7 @@ def _headers(kind: Kind, error: Exception) -> dict[str, str]:
 
 
 def _facts(error: Exception) -> dict[str, Any]:
-    if isinstance(error, BadFieldsError):
+    if isinstance(error, FieldsError):
         return {"errors": error.errors}
     if isinstance(error, InputError) and error.field:
         return {"errors": [{"field": error.field, "message": str(error)}]}
@@ -127,7 +120,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 async def _validation(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return of_error(BadFieldsError("The request does not hold; `errors` names each field.", fields_of(error.errors())))
+    return of_error(FieldsError("The request does not hold; `errors` names each field.", fields_of(error.errors())))
 
 
 def fields_of(errors: Sequence[Any]) -> list[dict[str, str]]:

@@ -25,7 +25,7 @@ class Services:
 
 def services_of(request: Request) -> Services:
     """The services of the application that serves `request`."""
-    return cast(Services, request.app.state.services)
+    return cast("Services", request.app.state.services)
 
 
 ServicesDep = Annotated[Services, Depends(services_of)]

@@ -16,11 +16,10 @@ from uuid import UUID, uuid4
 
 from casework.api.access import Caller, Role
 from casework.api.inputs import check_input
-from casework.api.problems import BadFieldsError
 from casework.api.services import Services
 from casework.api.shapes import StartRun
 from casework.durable.starting import start_of
-from casework.errors import AccessError, IdempotencyConflictError, InputError, RetryableError
+from casework.errors import AccessError, FieldsError, IdempotencyConflictError, InputError, RetryableError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.state import DEFAULT_TURN_LIMIT
 from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
@@ -99,11 +98,11 @@ async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[in
     return version, pinned
 
 
-def _unknown(name: str, known: Sequence[str]) -> BadFieldsError:
+def _unknown(name: str, known: Sequence[str]) -> FieldsError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none yet'}"
     text = f"There is no workflow {name!r}; {hint}"
-    return BadFieldsError(text, [{"field": "workflow", "message": f"is not known; {hint}"}])
+    return FieldsError(text, [{"field": "workflow", "message": f"is not known; {hint}"}])
 
 
 async def _write(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from casework.api.inputs import check_input
-from casework.api.problems import BadFieldsError
+from casework.errors import FieldsError
 from casework.values import loads
 
 SCHEMA: dict[str, Any] = {
@@ -24,7 +24,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def errors_of(value: Any, schema: dict[str, Any] = SCHEMA) -> dict[str, str]:
-    with pytest.raises(BadFieldsError) as caught:
+    with pytest.raises(FieldsError) as caught:
         check_input("loan", schema, value)
     return {line["field"]: line["message"] for line in caught.value.errors}
 
