@@ -14,16 +14,18 @@ from casework.children.identity import look
 
 DEADLINE_S = 20.0
 
-PARENTS = {
-    "postgres": "from casework.store.local import LocalPostgres as S\ns = S(Path(sys.argv[1]))\ns.start()",
-    "temporal": "from casework.durable.local import LocalTemporal as S\ns = S(Path(sys.argv[1]))\nasyncio.run(s.start())",
+SERVERS = {
+    "postgres": ("casework.store.local", "LocalPostgres", "server.start()"),
+    "temporal": ("casework.durable.local", "LocalTemporal", "asyncio.run(server.start())"),
 }
 
 PARENT = """
 import asyncio, sys, time
 from pathlib import Path
+from {module} import {name}
+server = {name}(Path(sys.argv[1]))
 {start}
-print(s.pid, flush=True)
+print(server.pid, flush=True)
 time.sleep(600)
 """
 
@@ -47,7 +49,8 @@ def parent() -> Iterator[Callable[[str, Path], tuple[subprocess.Popen[str], int]
     started = []
 
     def start(kind: str, folder: Path) -> tuple[subprocess.Popen[str], int]:
-        code = PARENT.format(start=PARENTS[kind])
+        module, name, begin = SERVERS[kind]
+        code = PARENT.format(module=module, name=name, start=begin)
         program = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
         started.append(program)
         assert program.stdout
