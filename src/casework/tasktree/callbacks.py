@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from casework.tasktree.node import TaskNode
 
 Pending = tuple[Stage, Awaitable[object]]
+_OF_HANDLERS = (Stage.AT_HANDLER_START, Stage.AT_HANDLER_END)
 _log = logging.getLogger("casework.tasktree")
 
 
@@ -70,7 +71,7 @@ class Callbacks:
 def run_stages(node: TaskNode, stages: Iterable[Stage], *, tell: bool = True) -> Iterator[Pending]:
     """Tell the listener and run the callbacks of `node` for each stage, yielding what has to be awaited."""
     for stage in stages:
-        if tell:
+        if tell and (stage not in _OF_HANDLERS or node._end_stage is Stage.AT_HANDLER_END):
             notify(node, stage)
         yield from _run_callbacks(node, stage)
 
@@ -90,21 +91,28 @@ def _run_callbacks(node: TaskNode, stage: Stage) -> Iterator[Pending]:
             yield stage, outcome
 
 
-async def await_stages(node: TaskNode, steps: Iterator[Pending], first: Pending | None = None) -> None:
-    """Run `steps` to their end, `first` before them. The calling task belongs to `node`."""
+async def await_stages(
+    node: TaskNode, steps: Iterator[Pending], first: Pending | None = None
+) -> asyncio.CancelledError | None:
+    """Run `steps` to their end, `first` before them. The calling task belongs to `node`.
+
+    A node whose body is still to start ends where it is cancelled. The callbacks of an ended node go on (unless the
+    engine drops the tree), and the last cancellation is returned.
+    """
+    cancelled: asyncio.CancelledError | None = None
     pending = first if first is not None else next(steps, None)
     while pending is not None:
         stage, awaitable = pending
         try:
             await awaitable
-        except asyncio.CancelledError as error:
-            # A body that is still to start ends here; an ended node's callbacks go on unless the engine drops the tree.
-            if not node._state.final or node._commander._drops():
+        except BaseException as error:
+            if node._commander._lets_go(error):
                 raise
-            callback_failed(node, stage, error)
-        except BaseException as error:  # noqa: BLE001 - sorted by callback_failed
+            if isinstance(error, asyncio.CancelledError):
+                cancelled = error
             callback_failed(node, stage, error)
         pending = next(steps, None)
+    return cancelled
 
 
 def notify(node: TaskNode, stage: Stage) -> None:

@@ -19,7 +19,7 @@ from casework.tasktree.errors import (
     NotAJobError,
 )
 from casework.tasktree.job import Job, submit
-from casework.tasktree.mechanics import body_over, cancel_again, doom_children, end_stages, move
+from casework.tasktree.mechanics import body_failed, body_over, cancel_again, doom_children, end_stages, move
 from casework.tasktree.node import TaskNode
 from casework.tasktree.states import BODY_OVER, CLOSED, DOOMED, FAILED, SEALED, SPARED, NodeState, Stage
 
@@ -133,9 +133,9 @@ class Commander(TaskNode):
         if error is None:
             await self._wind_up()
             return
-        if not self._drops():
-            self._flags |= DOOMED
-            await self._wind_up(reraise=False)
+        if not self._lets_go(error):
+            body_failed(self, error)
+            await self._wind_up(judge=False)
 
     def exit(self, result: Any = None) -> None:
         """End the run in order, with `result`: no new nodes, queued Jobs dropped, running bodies cancelled.
@@ -171,9 +171,10 @@ class Commander(TaskNode):
         """Begin a run. Nothing of an earlier one stays but the ordinals, so that no path is given twice."""
         if self._state is NodeState.ACTIVE:
             raise CommanderBusyError(f"{self!r} is running. Wait for its end, or use another Commander.")
-        counters, callbacks, data = self._counters, self._callbacks, self._data
+        counters, callbacks, data = self._counters, self._callbacks, self.data
         self._prepare(self._name)
-        self._counters, self._callbacks, self._data = counters, callbacks, data
+        self._counters, self._callbacks = counters, callbacks
+        self._rarely().data = data
         loop = asyncio.get_running_loop()
         self._create_task = loop.create_task
         self._create_future = loop.create_future
@@ -188,14 +189,17 @@ class Commander(TaskNode):
         self._open = 1
         move(self, NodeState.ACTIVE)
 
-    async def _wind_up(self, *, reraise: bool = True) -> Any:
-        """Take no more from outside, wait until all nodes have ended, and end the run."""
+    async def _wind_up(self, *, judge: bool = True) -> Any:
+        """Wait until all nodes have ended, and end the run. Without `judge` the caller has an error of its own."""
         body_over(self)
         cancelled = await self._all_over()
-        await self._conclude(cancelled)
-        if cancelled is not None:
-            raise cancelled
-        return self._verdict() if reraise else None
+        cancelled = await self._conclude(cancelled) or cancelled
+        try:
+            if cancelled is not None:
+                raise cancelled
+        finally:
+            del cancelled  # else error and frame hold each other
+        return self._verdict() if judge else None
 
     async def _all_over(self) -> asyncio.CancelledError | None:
         """Wait for the last node. A cancellation from outside terminates the tree, and is given back for later."""
@@ -215,7 +219,7 @@ class Commander(TaskNode):
                 cancelled = error
         return cancelled
 
-    async def _conclude(self, cancelled: asyncio.CancelledError | None) -> None:
+    async def _conclude(self, cancelled: asyncio.CancelledError | None) -> asyncio.CancelledError | None:
         """Give the root its final state and run what was kept for the end of the Commander."""
         if cancelled is not None or (self._flags & DOOMED and not self._flags & FAILED):
             move(self, NodeState.TERMINATED)
@@ -223,29 +227,31 @@ class Commander(TaskNode):
             move(self, NodeState.EXCEPTION if self._flags & FAILED else NodeState.COMPLETED)
         if not self._exited and self._first is not None:
             self._result = self._first._result
-        await self._run_end_stages()
-        self._flags |= CLOSED
-        for future in self._waiters or ():
-            if not future.done():
-                future.set_result(None)
-
-    async def _run_end_stages(self) -> None:
         token = HERE.set(self)
         try:
-            first = tuple(stage for stage in end_stages(self) if stage is not Stage.AT_COMMANDER_END)
-            await await_stages(self, run_stages(self, first))
-            for node in self._enders:
-                await await_stages(node, run_stages(node, (Stage.AT_COMMANDER_END,), tell=False))
-            await await_stages(self, run_stages(self, (Stage.AT_COMMANDER_END,)))
+            return await self._run_end_stages()
         finally:
             HERE.reset(token)
+            self._flags |= CLOSED
+            for future in self._waiters or ():
+                if not future.done():
+                    future.set_result(None)
+
+    async def _run_end_stages(self) -> asyncio.CancelledError | None:
+        """What the nodes kept for the end of the Commander runs before what the Commander itself has for it."""
+        before = tuple(stage for stage in end_stages(self) if stage is not Stage.AT_COMMANDER_END)
+        cancelled = [await await_stages(self, run_stages(self, before))]
+        for node in self._enders:
+            cancelled.append(await await_stages(node, run_stages(node, (Stage.AT_COMMANDER_END,), tell=False)))
+        cancelled.append(await await_stages(self, run_stages(self, (Stage.AT_COMMANDER_END,))))
+        return next((error for error in cancelled if error is not None), None)
 
     def _verdict(self) -> Any:
         """The result of the run, or its error."""
         if self._aborted is not None:
             raise self._aborted
-        if self._flags & FAILED:
-            raise self._failure_of()[0]
+        if self._flags & FAILED and self.exception is not None:
+            raise self.exception
         if self._state is NodeState.TERMINATED:
             raise NodeTerminatedError(f"{self!r} was terminated.")
         return self._result
@@ -286,6 +292,10 @@ class Commander(TaskNode):
     def _drops(self) -> bool:
         """Whether the engine is dropping the tree from memory."""
         return self._is_unwinding is not None and self._is_unwinding()
+
+    def _lets_go(self, error: BaseException) -> bool:
+        """Whether `error` only means that nobody will run this code any further."""
+        return isinstance(error, GeneratorExit) or self._drops()
 
     def _all_ended(self) -> None:
         if not self._done.done():

@@ -55,9 +55,9 @@ class HandlerNode(TaskNode, Generic[R]):
             if self._callbacks is not None or self._commander._listener is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
             self._result = await self._function(*self._args, **self._kwargs)
-        except BaseException as error:
-            if self._commander._drops():
-                raise
+        except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
+            if self._commander._lets_go(error):
+                return
             body_failed(self, error)
         if self._commander._is_unwinding is None or not self._commander._drops():
             body_over(self)

@@ -14,7 +14,7 @@ from casework.tasktree.handlers import HandlerNode, placed_under
 from casework.tasktree.mechanics import adopt, body_failed, body_over
 from casework.tasktree.node import TaskNode
 from casework.tasktree.paths import checked_name
-from casework.tasktree.states import ABSORBED, DOOMED, SPARED, STARTED, NodeState, Stage
+from casework.tasktree.states import ABSORBED, CONTINUED, DOOMED, SPARED, STARTED, NodeState, Stage
 
 J = TypeVar("J", bound="Job")
 
@@ -61,9 +61,9 @@ class Job(TaskNode):
             if isinstance(result, HandlerNode):
                 result = await self._continue(result)
             self._result = result
-        except BaseException as error:
-            if self._commander._drops():
-                raise
+        except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
+            if self._commander._lets_go(error):
+                return
             body_failed(self, error)
         if self._commander._is_unwinding is None or not self._commander._drops():
             body_over(self)
@@ -80,11 +80,9 @@ class Job(TaskNode):
         callbacks = node._callbacks
         if callbacks is not None:
             self.merge(callbacks)
-            await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,), tell=False))
-        result = await node._function(*node._args, **node._kwargs)
-        if callbacks is not None:
-            await await_stages(self, run_stages(self, (Stage.AT_HANDLER_END,), tell=False))
-        return result
+            self._flags |= CONTINUED
+            await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
+        return await node._function(*node._args, **node._kwargs)
 
     def _never_started(self) -> None:
         self._commander._dropped += 1

@@ -28,6 +28,7 @@ from casework.tasktree.errors import (
 from casework.tasktree.states import (
     BODY_OVER,
     CLOSED,
+    CONTINUED,
     DOOMED,
     FAILED,
     LEGAL,
@@ -74,8 +75,9 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
     if commander._is_unwinding is not None and commander._is_unwinding():
         raise asyncio.CancelledError
     name = node._name
-    if parent._children is None:
+    if parent._children is None or parent._counters is None:
         parent._children = []
+        parent._counters = parent._counters or {}
     parent._children.append(node)
     node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
     node._parent = parent
@@ -105,7 +107,7 @@ def body_over(node: TaskNode) -> None:
     """The body of `node` will do nothing more: its children's errors reach it now, and it no longer holds itself."""
     node._flags |= BODY_OVER
     node._task = None
-    if node._unreceived is not None:
+    if node._rare is not None and node._rare.unreceived:
         _take_children_errors(node)
     if node._flags & (FAILED | DOOMED):
         node._flags |= SEALED
@@ -121,6 +123,8 @@ def body_failed(node: TaskNode, error: BaseException) -> None:
             node._set_failure(error)
         node._flags |= DOOMED
         return
+    if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+        error.__traceback__ = error.__traceback__.tb_next  # our own frame says nothing, and would hold the node
     node._set_failure(error)
     if node._flags & DOOMED:
         # Terminated it stays; but what went wrong on the way is not swallowed.
@@ -184,8 +188,13 @@ def end_stages(node: TaskNode) -> tuple[Stage, ...]:
     if node._state is NodeState.TERMINATED:
         return (Stage.AT_TERMINATE,)
     if node._state is NodeState.EXCEPTION:
-        return (Stage.AT_EXCEPTION, node._end_stage)
-    return (node._end_stage,)
+        return (Stage.AT_EXCEPTION, *_ends(node))
+    return _ends(node)
+
+
+def _ends(node: TaskNode) -> tuple[Stage, ...]:
+    """The end stage of `node`; a Job that went on as a handler runs what was meant for that one's end, too."""
+    return (Stage.AT_HANDLER_END, node._end_stage) if node._flags & CONTINUED else (node._end_stage,)
 
 
 def _close(node: TaskNode) -> None:
@@ -209,9 +218,7 @@ def hand_to_parent(node: TaskNode) -> None:
     parent = node._parent
     if parent is None or node._flags & RECEIVED or parent._state is not _ACTIVE:
         return
-    if parent._unreceived is None:
-        parent._unreceived = []
-    parent._unreceived.append(node)
+    parent._rarely().unreceived.append(node)
     if parent._flags & BODY_OVER:
         _take_children_errors(parent)
         if parent._flags & FAILED:
@@ -221,7 +228,8 @@ def hand_to_parent(node: TaskNode) -> None:
 
 def _take_children_errors(parent: TaskNode) -> None:
     """Fail `parent` by the first error of a child that nobody received, unless it fails or terminates anyhow."""
-    children, parent._unreceived = parent._unreceived or [], None
+    rare = parent._rarely()
+    children, rare.unreceived = rare.unreceived, []
     if parent._flags & (FAILED | DOOMED):
         return
     for child in children:
@@ -234,10 +242,11 @@ def _take_children_errors(parent: TaskNode) -> None:
 
 def _carried(child: TaskNode) -> tuple[BaseException, TaskNode]:
     """What goes up from `child`, and where it arose: one error that names the place, however far it travels."""
-    error, origin = child._failure_of()
-    if isinstance(error, child._commander._passing):
-        return error, origin
-    if isinstance(error, NodeFailedError) and origin is not child:
+    origin = child._origin()
+    error = child.exception
+    if error is None:
+        raise IllegalTransitionError(f"{child!r} has not failed. This is a fault of the tree; please report it.")
+    if isinstance(error, child._commander._passing) or (isinstance(error, NodeFailedError) and origin is not child):
         return error, origin
     return NodeFailedError(origin.path, error), origin
 

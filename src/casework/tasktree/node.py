@@ -16,7 +16,6 @@ from casework.tasktree.context import HERE
 from casework.tasktree.errors import (
     AlreadyAttachedError,
     EndlessWaitError,
-    IllegalTransitionError,
     NodeTerminatedError,
     NotAttachedError,
 )
@@ -26,6 +25,8 @@ from casework.tasktree.states import CLOSED, FAILED, RECEIVED, STRAY, NodeState,
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
+
+_PENDING = NodeState.PENDING
 
 
 class TaskNode:
@@ -39,19 +40,15 @@ class TaskNode:
         "_children",
         "_commander",
         "_counters",
-        "_data",
-        "_failure",
         "_flags",
         "_name",
-        "_notes",
         "_open",
         "_ordinal",
         "_parent",
+        "_rare",
         "_result",
-        "_seen_errors",
         "_state",
         "_task",
-        "_unreceived",
         "_waiters",
     )
 
@@ -65,20 +62,16 @@ class TaskNode:
     def _prepare(self, name: str) -> None:
         """Give every slot its first value."""
         self._name = name
-        self._state = NodeState.PENDING
+        self._state = _PENDING
         self._flags = 0
         self._parent: TaskNode | None = None
         self._children: list[TaskNode] | None = None
-        self._counters: dict[str, int] = {}
+        self._counters: dict[str, int] | None = None
         self._result: Any = None
-        self._failure: _Failure | None = None
         self._task: asyncio.Task[None] | None = None
         self._waiters: dict[asyncio.Future[None], bool] | None = None
         self._callbacks: Callbacks | None = None
-        self._data: dict[str, Any] | None = None
-        self._notes: list[str] | None = None
-        self._unreceived: list[TaskNode] | None = None
-        self._seen_errors: list[TaskNode] | None = None
+        self._rare: Rare | None = None
 
     # ---- place
 
@@ -140,19 +133,17 @@ class TaskNode:
     @property
     def exception(self) -> BaseException | None:
         """The error that ended the node, or that its body raised while it was terminated."""
-        return None if self._failure is None else self._failure.error
+        return None if self._rare is None else self._rare.error
 
     @property
     def data(self) -> dict[str, Any]:
         """A dictionary for whoever wants to keep something with the node."""
-        if self._data is None:
-            self._data = {}
-        return self._data
+        return self._rarely().data
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What went wrong at the node without ending it, such as errors of callbacks."""
-        return tuple(self._notes or ())
+        return () if self._rare is None else tuple(self._rare.notes)
 
     # ---- before it starts
 
@@ -256,37 +247,44 @@ class TaskNode:
             return self._result
         if here is not None:
             self._flags |= RECEIVED
-        if self._failure is None or self._state is NodeState.TERMINATED:
-            raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from self.exception
-        if here is not None:
-            if here._seen_errors is None:
-                here._seen_errors = []
-            here._seen_errors.append(self)
-        raise self._failure.error.with_traceback(self._failure.traceback)
+            here._rarely().seen_errors.append(self)
+        error = self.exception
+        if error is None or self._state is NodeState.TERMINATED:
+            raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from error
+        raise error.with_traceback(self._rarely().traceback)
+
+    def _rarely(self) -> Rare:
+        if self._rare is None:
+            self._rare = Rare()
+        return self._rare
 
     def _set_failure(self, error: BaseException, origin: TaskNode | None = None) -> None:
         """Keep `error`, and where it arose: in this node, unless it came out of another one that was awaited here."""
-        for seen in self._seen_errors or ():
+        rare = self._rarely()
+        for seen in rare.seen_errors:
             if seen.exception is error:
-                origin = seen._failure_of()[1]
-        self._seen_errors = None
-        self._failure = _Failure(error, error.__traceback__, origin)
+                origin = seen._origin()
+        rare.seen_errors.clear()
+        rare.error, rare.traceback, rare.origin = error, error.__traceback__, origin
 
-    def _failure_of(self) -> tuple[BaseException, TaskNode]:
-        if self._failure is None:
-            raise IllegalTransitionError(f"{self!r} has not failed. This is a fault of the tree; please report it.")
-        return self._failure.error, self._failure.origin or self
+    def _origin(self) -> TaskNode:
+        """The node in which this node's error arose."""
+        return self if self._rare is None or self._rare.origin is None else self._rare.origin
 
     def _add_note(self, note: str) -> None:
-        self._notes = [*(self._notes or ()), note]
+        self._rarely().notes.append(note)
 
 
-class _Failure:
-    """An error, its traceback as it was when it left the body, and the node in which it arose (None: this one)."""
+class Rare:
+    """What most nodes never have."""
 
-    __slots__ = ("error", "origin", "traceback")
+    __slots__ = ("data", "error", "notes", "origin", "seen_errors", "traceback", "unreceived")
 
-    def __init__(self, error: BaseException, traceback: TracebackType | None, origin: TaskNode | None) -> None:
-        self.error = error
-        self.traceback = traceback
-        self.origin = origin
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.notes: list[str] = []
+        self.error: BaseException | None = None
+        self.traceback: TracebackType | None = None  # as it was when the error left the body; awaiters lengthen it
+        self.origin: TaskNode | None = None  # where the error arose, if elsewhere
+        self.unreceived: list[TaskNode] = []  # failed children whose errors wait for the body to end
+        self.seen_errors: list[TaskNode] = []  # nodes whose errors the body was handed

@@ -53,4 +53,5 @@ STRAY = 1 << 6  # cancelled by someone who did not ask the tree
 RECEIVED = 1 << 7  # its error was handed to an awaiter in the tree
 CLOSED = 1 << 8  # its end callbacks are over and its awaiters were told
 ABSORBED = 1 << 9  # a handler that continues a Job's node and has no place of its own
+CONTINUED = 1 << 10  # a Job that went on as a handler with callbacks of its own
 REFUSES = SEALED | DOOMED | SPARED
