@@ -1,4 +1,4 @@
-"""How values are written into histories: the canonical JSON of `casework.values`, so that Decimals keep their digits."""
+"""How values are written into histories: the canonical JSON of `casework.values`; Decimals keep their digits."""
 
 from __future__ import annotations
 

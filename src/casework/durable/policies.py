@@ -1,8 +1,8 @@
 """Retry policies, one per operation, reusable and shown on every run.
 
-An attempt ends at `start_to_close`; a killed worker is noticed after `HEARTBEAT`, not at the end of the attempt. Only the
-model's policy has a bound over all attempts (`schedule_to_close`): a tool or a write may wait in the queue for as long
-as no worker is there.
+An attempt ends at `start_to_close`; a killed worker is noticed after `HEARTBEAT`, not at the end of the attempt. Only
+the model's policy has a bound over all attempts (`schedule_to_close`): a tool or a write may wait in the queue for as
+long as no worker is there.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ PASSED_THROUGH = (
     "attrs",
     "temporalio",
 )
-"""Modules that the workflow sandbox shares with the worker. All of them are pure for workflow code: `casework` by import
+"""Modules that the workflow sandbox shares with the worker. All are pure for workflow code: `casework` by import
 contract, the others because they compute and nothing else."""
 
 

@@ -25,7 +25,7 @@ EMPTY = Parcel((), 0)
 
 
 class Outbox:
-    """Entries that no returned activity has carried yet, oldest first; `confirmed` is the number of the last that has."""
+    """Entries that no returned activity has carried yet, oldest first. `confirmed` numbers the last that is a row."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, dict[str, Any]]] = []

@@ -15,7 +15,7 @@ KILL_AT = "CASEWORK_DRILL_KILL_AT"
 MARKS = "CASEWORK_DRILL_MARKS"
 
 POINTS = ("claimed", "sent", "acted", "committed", "reported")
-"""After the claim; effect sent; effect done, not committed; committed, not reported; reported, workflow not yet told."""
+"""After the claim; effect sent; done, not committed; committed, not reported; reported, workflow not yet told."""
 
 
 def fault_point(point: str, path: str) -> None:

@@ -82,7 +82,7 @@ class ModelActivity:
             return await model.request(request)
         except (RetryableError, FatalError, asyncio.CancelledError):
             raise
-        except Exception as error:  # noqa: BLE001  # a provider may raise anything; the engine tries again and gives up
+        except Exception as error:  # a provider may raise anything; the engine tries again and gives up
             raise RetryableError(f"the model call failed: {type(error).__name__}: {error}") from error
 
     async def _commit(self, call: ModelCall, attempt: Attempt, answer: ModelAnswer) -> ModelReply:

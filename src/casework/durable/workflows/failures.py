@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
 from casework.errors import FatalError, StoreUnavailableError
 
@@ -32,14 +33,14 @@ def reason_of(error: BaseException | None) -> str:
     seen: BaseException | None = error
     while seen is not None and seen.__cause__ is not None and not isinstance(seen, (StepFailedError, VisitFailedError)):
         seen = seen.__cause__
-    if isinstance(seen, TimeoutError):
+    if isinstance(seen, EngineTimeoutError):
         return _timeout_text(seen)
     if isinstance(seen, ApplicationError):
         return seen.message
     return "" if seen is None else str(seen) or type(seen).__name__
 
 
-def _timeout_text(error: TimeoutError) -> str:
+def _timeout_text(error: EngineTimeoutError) -> str:
     if error.type is TimeoutType.HEARTBEAT:
         return "the worker that ran it was lost (no heartbeat)"
     return f"time-out ({error.type.name.lower() if error.type else 'unknown'})"
@@ -48,7 +49,7 @@ def _timeout_text(error: TimeoutError) -> str:
 def never_started(error: ActivityError) -> bool:
     """Whether the step waited in the queue for its whole time and no worker ever took it."""
     cause = error.cause
-    if not isinstance(cause, TimeoutError):
+    if not isinstance(cause, EngineTimeoutError):
         return False
     return cause.type is TimeoutType.SCHEDULE_TO_START
 
@@ -72,5 +73,5 @@ def root_failure(error: BaseException) -> str:
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
-    ours = (StepFailedError, VisitFailedError, ApplicationError, FatalError, TimeoutError)
+    ours = (StepFailedError, VisitFailedError, ApplicationError, FatalError, EngineTimeoutError)
     return reason if isinstance(root, ours) else f"{type(root).__name__}: {reason}"

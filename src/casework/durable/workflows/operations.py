@@ -85,7 +85,7 @@ class Operations:
         parcel = self._journal.outbox.take()
         landed = False
         try:
-            result = await workflow.execute_activity(
+            result: Reply = await workflow.execute_activity(
                 activity, request(parcel.entries), activity_id=activity_id(path), result_type=reply, **policy.options()
             )
             landed = True

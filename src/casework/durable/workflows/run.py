@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
-    from casework.durable.workflows.failures import StepFailedError, VisitFailedError, root_failure
-    from casework.durable.workflows.visits import CaseFile, visit_for
+    from casework.durable.workflows.failures import VisitFailedError, root_failure
+    from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
     from casework.graph.state import EngineState
     from casework.tasktree import Commander, submit
@@ -48,7 +48,7 @@ class CaseRun:
             if is_unwinding():
                 raise
             return await self._cancelled()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # an unknown error ends the run FAILED, never an endless retry
             if is_cancelled_exception(error):
                 return await self._cancelled()
             end = RunEnd("FAILED", failure=root_failure(error))
@@ -76,7 +76,7 @@ class CaseRun:
             return RunEnd("FAILED", failure=command.reason)
         return RunEnd("COMPLETED", outcome=command.outcome)
 
-    async def _visit(self, state: EngineState, command: commands.Command) -> commands.Outcome:
+    async def _visit(self, state: EngineState, command: Due) -> commands.Outcome:
         file = self._file
         file.journal.enter(command.node, state.turn, state.loop_count)
         if not isinstance(command, commands.AwaitDecision):
@@ -106,7 +106,10 @@ class CaseRun:
             task.uncancel()
         who = self._cancel or CancelRequest("the engine's own interface", workflow.cancellation_reason() or "")
         self._file.journal.event("", "agent.run_cancel_requested", {"by": who.by, "reason": who.reason})
-        return await self._finish(RunEnd("CANCELLED", failure=f"cancelled by {who.by}: {who.reason}".rstrip(": ")))
+        end = await self._finish(RunEnd("CANCELLED", failure=f"cancelled by {who.by}: {who.reason}".rstrip(": ")))
+        if self._cancel is None:
+            raise asyncio.CancelledError  # asked for by the engine's own interface, which then shows it as cancelled
+        return end
 
     @workflow.signal(name=contracts.DECIDE_SIGNAL)
     def decide(self, decision: Decision) -> None:

@@ -20,10 +20,11 @@ class Sweep:
     @workflow.run
     async def run(self) -> SweepReport:
         """One sweep; what it could not do, the next one does."""
-        return await workflow.execute_activity(
+        report: SweepReport = await workflow.execute_activity(
             contracts.SWEEP,
             result_type=SweepReport,
             start_to_close_timeout=timedelta(minutes=5),
             heartbeat_timeout=HEARTBEAT,
             retry_policy=RetryPolicy(maximum_attempts=2),
         )
+        return report

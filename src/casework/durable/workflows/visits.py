@@ -25,6 +25,9 @@ from casework.projection import ReviewEntry
 from casework.review import OpenReview
 from casework.tasktree import Job, TaskNode, current_node, handler
 
+Due = commands.RunAgent | commands.RunTool | commands.Evaluate | commands.AwaitDecision
+"""Commands that a visit carries out; the others end the run."""
+
 
 class CaseFile:
     """What the visits of one run share."""
@@ -42,11 +45,11 @@ class CaseFile:
 class Visit(Job):
     """Base of the visits: the body returns a handler call at once, so the queue is never held."""
 
-    def __init__(self, file: CaseFile, state: EngineState, command: Any) -> None:
+    def __init__(self, file: CaseFile, state: EngineState, command: Due) -> None:
         super().__init__(command.node)
         self.file = file
-        self.state = state
-        self.command = command
+        self.place = state
+        self.command: Any = command
 
     @property
     def node(self) -> Node:
@@ -78,8 +81,6 @@ class Visit(Job):
 class AgentVisit(Visit):
     """AGENT: exchanges with the model until it answers."""
 
-    command: commands.RunAgent
-
     async def visit(self) -> commands.Outcome:
         """The agent's answer."""
         file, node = self.file, self.node
@@ -91,7 +92,7 @@ class AgentVisit(Visit):
             agent=agent.name,
             turn=self.command.turn,
             tools=tuple(agent.spec.tools),
-            context=dict(self.state.context),
+            context=dict(self.place.context),
             model=file.start.model,
         )
         say = tuple(Say(file.journal.next_position(), words) for words in self._words())
@@ -107,8 +108,6 @@ class AgentVisit(Visit):
 
 class ToolVisit(Visit):
     """TOOL: one tool with rendered arguments."""
-
-    command: commands.RunTool
 
     async def visit(self) -> commands.Outcome:
         """The tool's result; an error it would tell a model fails the node."""
@@ -126,10 +125,10 @@ class ToolVisit(Visit):
                 workflow_version=file.start.workflow_version,
                 node=node.id,
                 agent="",
-                turn=self.state.turn,
+                turn=self.place.turn,
                 name=name,
                 arguments=node.arguments or {},
-                context=dict(self.state.context),
+                context=dict(self.place.context),
                 outbox=entries,
             ),
         )
@@ -142,17 +141,13 @@ class ToolVisit(Visit):
 class ConditionVisit(Visit):
     """CONDITION: an expression that says true or false."""
 
-    command: commands.Evaluate
-
     async def visit(self) -> commands.Outcome:
         """The value of the expression."""
-        return engine.evaluate(self.command, self.state)
+        return engine.evaluate(self.command, self.place)
 
 
 class ReviewVisit(Visit):
     """HUMAN_APPROVAL: ask, wait without holding a worker, go on with the decision."""
-
-    command: commands.AwaitDecision
 
     async def visit(self) -> commands.Outcome:
         """The accepted decision."""
@@ -180,7 +175,7 @@ class ReviewVisit(Visit):
                 path=path,
                 review_id=review_id,
                 node=command.node,
-                turn=self.state.turn,
+                turn=self.place.turn,
                 decisions=tuple(command.decisions),
                 at=now(),
                 recommendation=file.journal.recommendation,
@@ -208,6 +203,6 @@ _VISITS: Mapping[type, Callable[..., Visit]] = {
 }
 
 
-def visit_for(file: CaseFile, state: EngineState, command: commands.Command) -> Visit:
+def visit_for(file: CaseFile, state: EngineState, command: Due) -> Visit:
     """The Job that carries out a command of the graph engine."""
     return _VISITS[type(command)](file, state, command)
