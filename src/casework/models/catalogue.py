@@ -20,6 +20,9 @@ from casework.models.provider import DEADLINE, BuiltModel, ProviderModel, Provid
 from casework.models.scripted import Script, ScriptedModel
 from casework.values import content_hash
 
+CONNECT_TIMEOUT = 10.0
+"""Seconds to reach an address: one that is not there should not use up the attempt."""
+
 _NO_KEY = "not-set"
 """Sent where an address needs no key: the client insists on one."""
 
@@ -28,8 +31,8 @@ class Models:
     """All models of an application. Each is made once and used again.
 
     `model` overrides the model of every agent (CASEWORK_MODEL). `base_url` is where `openai:` models are asked when
-    their provider names no address (CASEWORK_MODEL_BASE_URL, else OPENAI_BASE_URL). `deadline` is for one answer, in
-    seconds.
+    their provider names no address (CASEWORK_MODEL_BASE_URL, else OPENAI_BASE_URL). `deadline` is for one answer,
+    `connect_timeout` for reaching an `openai:` address, both in seconds.
     """
 
     def __init__(
@@ -39,11 +42,13 @@ class Models:
         model: str | None = None,
         base_url: str | None = None,
         deadline: float = DEADLINE,
+        connect_timeout: float = CONNECT_TIMEOUT,
     ) -> None:
         self._scripts = dict(scripts or {})
         self._model = model or None
         self._base_url = base_url or None
         self._deadline = deadline
+        self._connect_timeout = connect_timeout
         self._made: dict[str, LanguageModel] = {}
 
     def for_agent(
@@ -101,10 +106,8 @@ class Models:
         return ScriptedModel(name, self._scripts[name])
 
     def _provided(self, kind: str, name: str, provider: LlmProvider | None) -> LanguageModel:
-        base_url = self._base_url
-
         def build() -> BuiltModel:
-            return _openai(name, provider, base_url) if kind == "openai" else _any(kind, name, provider)
+            return self._openai(name, provider) if kind == "openai" else _any(kind, name, provider)
 
         return ProviderModel(f"{kind}:{name}", build, self._options(provider))
 
@@ -121,6 +124,27 @@ class Models:
             }
         )
         return ProviderOptions(spec.temperature, spec.max_tokens, deadline=self._deadline, **prices)
+
+    def _openai(self, name: str, provider: LlmProvider | None) -> BuiltModel:
+        import httpx2  # noqa: PLC0415 - heavy, as the following
+        from openai import AsyncOpenAI  # noqa: PLC0415
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+        from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+
+        own = provider.spec.base_url if provider is not None else None
+        address = own or self._base_url or os.environ.get("OPENAI_BASE_URL") or None
+        key = _key(provider) or os.environ.get("OPENAI_API_KEY", "").strip() or None
+        if key is None and address is None:
+            raise FatalError(f"openai:{name} needs a key. Set OPENAI_API_KEY, or keyRef in the provider's manifest.")
+        timeout = httpx2.Timeout(self._deadline, connect=self._connect_timeout)
+        client = AsyncOpenAI(api_key=key or _NO_KEY, base_url=address, max_retries=0, timeout=timeout)
+        if address is None:
+            return BuiltModel(OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client)), key)
+        compatible = OpenAICompatibleProvider("openai-compatible", openai_client=client)
+        # Compatible servers know `max_tokens`; the newer name is OpenAI's own.
+        profile = {"openai_chat_supports_max_completion_tokens": False}
+        return BuiltModel(OpenAIChatModel(name, provider=compatible, profile=profile), key)  # type: ignore[arg-type]
 
 
 def _known(kind: str) -> bool:
@@ -154,26 +178,6 @@ def _key(provider: LlmProvider | None) -> str | None:
     if not found:
         raise FatalError(f"Provider '{provider.name}': key file {ref.file} is empty.")
     return found
-
-
-def _openai(name: str, provider: LlmProvider | None, base_url: str | None) -> BuiltModel:
-    from openai import AsyncOpenAI  # noqa: PLC0415 - heavy
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
-
-    own = provider.spec.base_url if provider is not None else None
-    address = own or base_url or os.environ.get("OPENAI_BASE_URL") or None
-    key = _key(provider) or os.environ.get("OPENAI_API_KEY", "").strip() or None
-    if key is None and address is None:
-        raise FatalError(f"openai:{name} needs a key. Set OPENAI_API_KEY, or keyRef in the provider's manifest.")
-    client = AsyncOpenAI(api_key=key or _NO_KEY, base_url=address, max_retries=0)
-    if address is None:
-        return BuiltModel(OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client)), key)
-    compatible = OpenAICompatibleProvider("openai-compatible", openai_client=client)
-    # Compatible servers know `max_tokens`; the newer name is OpenAI's own.
-    profile = {"openai_chat_supports_max_completion_tokens": False}
-    return BuiltModel(OpenAIChatModel(name, provider=compatible, profile=profile), key)  # type: ignore[arg-type]
 
 
 def _any(kind: str, name: str, provider: LlmProvider | None) -> BuiltModel:

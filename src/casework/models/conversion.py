@@ -60,7 +60,7 @@ def history(system: str, messages: Sequence[Message]) -> list[ModelMessage]:
         elif message.role == "tool":
             unanswered.pop(message.call_id or "", None)
             pending.append(ToolReturnPart(message.tool or "", message.content, tool_call_id=message.call_id or ""))
-        else:
+        elif message.role == "user":
             pending.append(UserPromptPart(message.content))
     return [*made, *_flushed(pending, unanswered)]
 

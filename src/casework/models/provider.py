@@ -129,7 +129,7 @@ class _Conversation:
 
     def _settings(self) -> Any:
         # The engine retries, by its own policy; the provider's client must not retry before it.
-        settings: dict[str, Any] = {"max_retries": 0, "timeout": self._options.deadline}
+        settings: dict[str, Any] = {"max_retries": 0}
         if self._options.temperature is not None:
             settings["temperature"] = float(self._options.temperature)
         if self._options.max_tokens is not None:
