@@ -24,6 +24,7 @@
     │       ├── ConflictError         a row is not what this write may touch
     │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
     ├── UnreachableError              a server cannot be reached, or says that it is not ready
+    ├── MigrationError                the schema cannot be brought up to date; names file, role or server
     └── LocalStackError               a local server cannot be started or joined
 
 The three classes under OperationError are never mixed: a retriable fault is no message for the model, and what the
@@ -160,6 +161,10 @@ class PolicyUnavailableError(FatalError):
 
 class UnreachableError(CaseworkError):
     """A server cannot be reached, or it answers that it cannot serve now. Nothing was done, or it is not known."""
+
+
+class MigrationError(CaseworkError):
+    """The schema cannot be brought up to date. The message names the file, role or server, and what to do."""
 
 
 class LocalStackError(CaseworkError):

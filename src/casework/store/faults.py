@@ -1,0 +1,78 @@
+"""From the driver's errors to ours, by SQLSTATE.
+
+Trouble of the connection, the server or its resources is passing (StoreUnavailableError). A refused value is a
+FatalError that names it; a broken constraint is a row that the write may not touch (ConflictError). By SQLSTATE and not
+by the driver's classes, because those put "program limit exceeded" beside "connection lost".
+"""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
+
+from casework.errors import CaseworkError, ConflictError, FatalError, StoreUnavailableError
+
+_PASSING_CLASSES = frozenset({"08", "28", "40", "53", "55", "57", "58", "3D"})
+_PASSING_STATES = frozenset({"25006", "25P03", "25P04"})
+"""A standby that was the primary a moment ago, and a transaction that the server ended for its age."""
+_SCHEMA_STATES = frozenset({"3F000", "42P01", "42703", "42883"})
+CONNECTION_CLASSES = frozenset({"08", "57"})
+
+Fault = psycopg.Error | PoolTimeout | PoolClosed | TooManyRequests
+
+
+def translate(error: Fault) -> CaseworkError:
+    """The error that a caller of the store sees for `error`."""
+    if not isinstance(error, psycopg.Error) or isinstance(error, (PoolTimeout, PoolClosed, TooManyRequests)):
+        return StoreUnavailableError(
+            f"No database connection is to be had: {error}. Check that PostgreSQL is up and the pool is large enough."
+        )
+    return _passing(error) if _is_passing(error) else _lasting(error)
+
+
+def _is_passing(error: psycopg.Error) -> bool:
+    state = error.sqlstate
+    if state is None:
+        return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    return state[:2] in _PASSING_CLASSES or state in _PASSING_STATES | _SCHEMA_STATES
+
+
+def _passing(error: psycopg.Error) -> StoreUnavailableError:
+    if error.sqlstate in _SCHEMA_STATES:
+        return StoreUnavailableError(
+            f"The schema is absent or older than this release: {_text(error)}. Run `casework migrate`."
+        )
+    return StoreUnavailableError(
+        f"PostgreSQL could not do it now ({error.sqlstate or 'connection lost'}): {_text(error)}. It is tried again."
+    )
+
+
+def _lasting(error: psycopg.Error) -> FatalError:
+    state = error.sqlstate or "driver"
+    if state.startswith("23") and state != "23502":
+        return ConflictError(f"The row may not be written{_where(error)}: {_text(error)}.")
+    if state == "42501":
+        return FatalError(f"The database role lacks a right: {_text(error)}. Grant it, or use the role meant for this.")
+    return FatalError(f"PostgreSQL refused a value ({state}){_where(error)}: {_text(error)}. Mend the value named.")
+
+
+def _text(error: psycopg.Error) -> str:
+    parts = (error.diag.message_primary or str(error), error.diag.message_detail)
+    return " ".join(" ".join(part.split()).rstrip(".") + "." for part in parts if part).rstrip(".")
+
+
+def _where(error: psycopg.Error) -> str:
+    """The query (a note that `queries` left), the table, column and constraint, as far as they are known."""
+    diag = error.diag
+    column = f"{diag.table_name}.{diag.column_name}" if diag.column_name else diag.table_name
+    known = (*getattr(error, "__notes__", ()), column, diag.constraint_name)
+    named = ", ".join(part for part in known if part)
+    return f" in {named}" if named else ""
+
+
+def is_connection_trouble(error: BaseException) -> bool:
+    """Whether the other idle connections of the pool are probably dead too."""
+    if not isinstance(error, psycopg.OperationalError):
+        return False
+    state = error.sqlstate
+    return state is None or (state[:2] in CONNECTION_CLASSES and state != "57014")

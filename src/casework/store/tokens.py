@@ -1,0 +1,99 @@
+"""Bearer tokens: shown once when made, kept as SHA-256, looked up by it. Made and revoked by the migrating login."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from casework.errors import BlankIdError, InputError, NotFoundError
+from casework.store import queries
+from casework.store.database import Connection
+
+_SQL = queries.load("tokens")
+ROLES = ("viewer", "reviewer", "operator", "admin")
+PREFIX = "cw_"
+_LONGEST = 200
+_ID_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who a token stands for."""
+
+    name: str
+    tenant: str
+    roles: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """A token in a list; `id` is the start of its hash, and says nothing of the token."""
+
+    id: str
+    tenant: str
+    principal: str
+    roles: list[str]
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    principal: str
+    tenant: str
+    roles: list[str]
+
+
+async def create(conn: Connection, principal: str, tenant: str, roles: Iterable[str]) -> str:
+    """Make a token and return its text, which is nowhere kept. The login must own the schema (`role=None`).
+
+    Raises:
+        BlankIdError: principal or tenant is blank.
+        InputError: no role is given, or one that does not exist.
+    """
+    wanted = sorted(set(roles))
+    for field, text in (("principal", principal), ("tenant", tenant)):
+        if not text.strip():
+            raise BlankIdError(field, text)
+    unknown = [role for role in wanted if role not in ROLES]
+    if unknown or not wanted:
+        named = ", ".join(map(repr, unknown)) or "none"
+        raise InputError(f"roles: {named} given. Choose among {', '.join(ROLES)}.", field="roles")
+    token = PREFIX + secrets.token_urlsafe(32)
+    params = queries.Writing(tenant=tenant, hash=_hash(token), principal=principal, roles=wanted)
+    await queries.run(conn, _SQL["create"], params)
+    return token
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+async def find(conn: Connection, token: str) -> Principal | None:
+    """Who `token` stands for; None where it is unknown or revoked."""
+    if not token or len(token) > _LONGEST:
+        return None
+    found = await queries.one(conn, _SQL["find"], {"hash": _hash(token)}, _Found)
+    return None if found is None else Principal(found.principal, found.tenant, frozenset(found.roles))
+
+
+async def list(conn: Connection, tenant: str | None = None) -> builtins.list[TokenRow]:  # noqa: A001  # the verb of the command
+    """All tokens of a tenant (None: of all), newest first, the revoked ones too."""
+    return await queries.many(conn, _SQL["list"], {"tenant": tenant, "length": _ID_LENGTH}, TokenRow)
+
+
+async def revoke(conn: Connection, id: str) -> TokenRow:  # noqa: A002  # as `list` names it
+    """Revoke the token with this id; again is a no-op.
+
+    Raises:
+        NotFoundError: no token, or more than one, has the id.
+    """
+    params = queries.Writing(id=id, length=_ID_LENGTH)
+    found = await queries.many(conn, _SQL["by_id"], params, TokenRow) if len(id) >= _ID_LENGTH else []
+    if len(found) != 1:
+        raise NotFoundError(f"No single token has the id {id!r}. `casework token list` shows the ids.")
+    return (await queries.many(conn, _SQL["revoke"], params, TokenRow))[0]
