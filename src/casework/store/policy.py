@@ -32,6 +32,8 @@ class PolicyRow:
     limits: PolicyLimits
     source: str
     synced_at: datetime
+    pinned_at: datetime | None = None
+    """When the run first read it; None for a row of the copy itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +210,17 @@ async def pin(conn: Connection, tenant: str, run_id: UUID, purpose: str, turn: i
 async def pinned(conn: Connection, tenant: str, run_id: UUID, purpose: str, turn: int | None) -> PolicyRow | None:
     """The row that the run (`turn` None) or the turn has pinned, or None."""
     key = queries.Writing(tenant=tenant, run_id=run_id, purpose=purpose, turn=ALL_TURNS if turn is None else turn)
-    kept = await queries.value(conn, _SQL["pinned"], key)
-    return None if kept is None else _unplain(kept)
+    kept = await queries.dicts(conn, _SQL["pinned"], key)
+    return _unplain(kept[0]["row"], kept[0]["created_at"]) if kept else None
 
 
-def _unplain(kept: Plain) -> PolicyRow:
+def _unplain(kept: Plain, pinned_at: datetime) -> PolicyRow:
     limits = dict(kept["limits"])
     for name in ("auto_approve_ratio", "hard_decline_ratio"):
         limits[name] = Decimal(limits[name])
     for name in ("valid_from", "valid_until"):
         limits[name] = None if limits[name] is None else date.fromisoformat(limits[name])
-    return PolicyRow(PolicyLimits(**limits), kept["source"], datetime.fromisoformat(kept["synced_at"]))
+    return PolicyRow(PolicyLimits(**limits), kept["source"], datetime.fromisoformat(kept["synced_at"]), pinned_at)
 
 
 async def uses(conn: Connection, tenant: str, run_id: UUID) -> list[PolicyUse]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from casework.errors import BlankIdError, InputError, NotFoundError
+from casework.errors import BlankIdError, InputError
 from casework.store import queries
 from casework.store.database import Connection
 
@@ -31,9 +30,9 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A token in a list; `id` is the start of its hash, and says nothing of the token."""
+    """A token in a list; `token_id` is the start of its hash, and says nothing of the token."""
 
-    id: str
+    token_id: str
     tenant: str
     principal: str
     roles: list[str]
@@ -81,19 +80,22 @@ async def find(conn: Connection, token: str) -> Principal | None:
     return None if found is None else Principal(found.principal, found.tenant, frozenset(found.roles))
 
 
-async def list(conn: Connection, tenant: str | None = None) -> builtins.list[TokenRow]:  # noqa: A001  # the verb of the command
-    """All tokens of a tenant (None: of all), newest first, the revoked ones too."""
-    return await queries.many(conn, _SQL["list"], {"tenant": tenant, "length": _ID_LENGTH}, TokenRow)
+async def list_tokens(conn: Connection, tenant: str) -> list[TokenRow]:
+    """All tokens of a tenant, newest first, the revoked ones too."""
+    params = queries.Writing(tenant=tenant, length=_ID_LENGTH)
+    return await queries.many(conn, _SQL["list"], params, TokenRow)
 
 
-async def revoke(conn: Connection, id: str) -> TokenRow:  # noqa: A002  # as `list` names it
-    """Revoke the token with this id; again is a no-op.
+async def revoke(conn: Connection, tenant: str, token_id: str) -> bool:
+    """Take back the token with this id (see `list_tokens`); whether there was one in use.
 
     Raises:
-        NotFoundError: no token, or more than one, has the id.
+        InputError: the id fits more than one token.
     """
-    params = queries.Writing(id=id, length=_ID_LENGTH)
-    found = await queries.many(conn, _SQL["by_id"], params, TokenRow) if len(id) >= _ID_LENGTH else []
-    if len(found) != 1:
-        raise NotFoundError(f"No single token has the id {id!r}. `casework token list` shows the ids.")
-    return (await queries.many(conn, _SQL["revoke"], params, TokenRow))[0]
+    if len(token_id) < _ID_LENGTH:
+        return False
+    params = queries.Writing(tenant=tenant, token_id=token_id)
+    found = await queries.run(conn, _SQL["revoke"], params)
+    if found > 1:
+        raise InputError(f"{found} tokens have the id {token_id!r}. Pass more of the hash.", field="token_id")
+    return found == 1

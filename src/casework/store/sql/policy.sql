@@ -45,7 +45,7 @@ values (
 on conflict (tenant, run_id, purpose, turn) do nothing
 
 -- name: pinned
-select row from agent_ops.agent_policy_uses
+select row, created_at from agent_ops.agent_policy_uses
 where tenant = %(tenant)s and run_id = %(run_id)s and purpose = %(purpose)s and turn = %(turn)s
 
 -- name: uses

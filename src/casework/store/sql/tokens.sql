@@ -7,17 +7,11 @@ select principal, tenant, roles from casework_auth.tokens
 where token_hash = %(hash)s and revoked_at is null
 
 -- name: list
-select left(token_hash, %(length)s) as id, tenant, principal, roles, created_at, revoked_at
+select left(token_hash, %(length)s) as token_id, tenant, principal, roles, created_at, revoked_at
 from casework_auth.tokens
-where %(tenant)s::text is null or tenant = %(tenant)s
+where tenant = %(tenant)s
 order by created_at desc, token_hash
 
--- name: by_id
-select left(token_hash, %(length)s) as id, tenant, principal, roles, created_at, revoked_at
-from casework_auth.tokens
-where starts_with(token_hash, %(id)s)
-
 -- name: revoke
-update casework_auth.tokens set revoked_at = coalesce(revoked_at, now())
-where starts_with(token_hash, %(id)s)
-returning left(token_hash, %(length)s) as id, tenant, principal, roles, created_at, revoked_at
+update casework_auth.tokens set revoked_at = now()
+where tenant = %(tenant)s and starts_with(token_hash, %(token_id)s) and revoked_at is null
