@@ -35,7 +35,31 @@ from casework.graph.manifests import AiWorkflowSpec, Edge, Node
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
 from casework.values import Plain, dumps, loads
 
+__all__ = [
+    "Answered",
+    "AwaitDecision",
+    "Command",
+    "Complete",
+    "Decided",
+    "EngineState",
+    "Evaluate",
+    "Evaluated",
+    "Fail",
+    "NodeFailed",
+    "Outcome",
+    "Returned",
+    "RunAgent",
+    "RunTool",
+    "Step",
+    "advance",
+    "evaluate",
+    "pending",
+    "refusals",
+    "start",
+]
+
 Step = tuple[EngineState, Command]
+"""Where the run stands, and what is due."""
 
 _FITTING: dict[str, type[Outcome]] = {
     "AGENT": Answered,

@@ -1,0 +1,295 @@
+"""The Liquid environment that templates run in: which tags and filters there are, and what each may cost.
+
+It is built from nothing but a list: no file loading, no includes, no clock (`now`, `today`, `date` are gone), no text
+that becomes a template. Every filter is wrapped: what goes in and comes out is measured, and the sum is a budget, so a
+chain of harmless filters cannot fill the memory. Numbers keep their digits: arithmetic is decimal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
+from decimal import Context, Decimal, DivisionByZero, InvalidOperation
+from functools import wraps
+from typing import Any, TextIO
+
+from liquid import BoundTemplate, Environment, Mode, RenderContext, StrictDefaultUndefined
+from liquid.builtin import content, illegal, output
+from liquid.builtin.filters import array, misc, string
+from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, for_tag, if_tag, unless_tag
+from liquid.builtin.tags.inline_comment_tag import InlineCommentTag
+from liquid.exceptions import FilterArgumentError
+from liquid.undefined import is_undefined
+from liquid.utils import ReadOnlyChainMap
+
+from casework.values import dumps
+
+MAX_ITEM = 256 * 1024
+"""Largest text in characters, and longest list, that a filter takes or gives."""
+MAX_WORK = 8 * 1024 * 1024
+"""Characters and items that the filters of one rendering may handle together."""
+MAX_DIGITS = 60
+"""Most digits of a number that arithmetic takes or gives."""
+
+_DECIMAL = Context(prec=MAX_DIGITS)
+_SMALL = {"ceil", "floor", "round"}
+
+
+class Number(Decimal):
+    """A Decimal that is written without an exponent, and compared with a literal like 0.36 by its digits."""
+
+    def __str__(self) -> str:
+        return format(self, "f")
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(_exact(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return super().__lt__(_exact(other))
+
+    def __le__(self, other: Any) -> bool:
+        return super().__le__(_exact(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return super().__gt__(_exact(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return super().__ge__(_exact(other))
+
+    __hash__ = Decimal.__hash__
+
+
+def _exact(value: Any) -> Any:
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+class Object(dict[str, Any]):
+    """A JSON object that is written as JSON."""
+
+    def __str__(self) -> str:
+        return dumps(self)
+
+
+class Budget:
+    """What one rendering has left; spent by its filters."""
+
+    def __init__(self) -> None:
+        self.left = MAX_WORK
+
+    def spend(self, amount: int) -> None:
+        """Take `amount`, or refuse.
+
+        Raises:
+            FilterArgumentError: the budget is used up.
+        """
+        self.left -= amount
+        if self.left < 0:
+            raise FilterArgumentError("the template asks for too much work", token=None)
+
+
+BUDGET: ContextVar[Budget] = ContextVar("casework_template_budget")
+
+
+class _Output(output.OutputNode):
+    """`{{ value }}`: lists and objects are written as JSON."""
+
+    __slots__ = ()
+
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        return buffer.write(written(self.expression.evaluate(context)))
+
+
+class _OutputTag(output.Output):
+    node_class = _Output
+
+
+def written(value: Any) -> str:
+    """How a value stands in the output."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return dumps(value) if isinstance(value, (list, tuple)) else str(value)
+
+
+class _Context(RenderContext):
+    """A context without the library's own `now` and `today`."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
+
+
+class _Template(BoundTemplate):
+    context_class = _Context
+
+
+class SealedEnvironment(Environment):
+    """The environment described above."""
+
+    template_class = _Template
+    block_nesting_limit = 10
+    context_depth_limit = 20
+    loop_iteration_limit = 1000
+    local_namespace_limit = 1024 * 1024
+    output_stream_limit = MAX_ITEM
+
+    def __init__(self) -> None:
+        super().__init__(tolerance=Mode.STRICT, undefined=StrictDefaultUndefined, strict_filters=True)
+
+    def setup_tags_and_filters(self, *, extra: bool = False) -> None:  # noqa: ARG002 - the library's signature
+        """Register what there is, and nothing else."""
+        for tag in _TAGS:
+            self.add_tag(tag)
+        for name, function in {**_TEXT, **_LISTS, **_NUMBERS}.items():
+            self.add_filter(name, _measured(name, function))
+        # `default` is the one filter that may be asked about what is not there.
+        self.add_filter("default", misc.default)
+
+
+def _measured(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def measured(*args: Any, **kwargs: Any) -> Any:
+        budget = BUDGET.get()
+        sizes = [_size(arg) for arg in args]
+        budget.spend(1 + sum(sizes))
+        if name in ("replace", "join"):
+            budget.spend(_product(name, args))
+        made = function(*args, **kwargs)
+        budget.spend(_size(made))
+        return made
+
+    return measured
+
+
+def _product(name: str, args: tuple[Any, ...]) -> int:
+    """The size of what `replace` and `join` make, before they make it."""
+    if name == "join":
+        return _size(args[0]) * _size(args[1] if len(args) > 1 else " ")
+    text, old = str(args[0]), str(args[1]) if len(args) > 1 else ""
+    return (text.count(old) if old else len(text) + 1) * _size(args[2] if len(args) > 2 else "")
+
+
+def _size(value: Any) -> int:
+    if is_undefined(value):
+        str(value)  # raises, naming what is not there
+    if isinstance(value, int):
+        return min(value.bit_length(), 1000)
+    if isinstance(value, range):
+        size = max(value.stop - value.start, 0)
+    else:
+        size = len(value) if isinstance(value, (str, list, tuple, dict)) else 1
+    if size > MAX_ITEM:
+        raise FilterArgumentError(f"a value of {size} characters or items is too large; at most {MAX_ITEM}", token=None)
+    return size
+
+
+def _json(value: Any) -> str:
+    return dumps(value)
+
+
+def _number(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
+        raise FilterArgumentError(f"expected a number, found {value!r:.50}", token=None)
+    text = format(value, "x") if isinstance(value, int) else str(value)
+    if len(text) > MAX_DIGITS:
+        raise FilterArgumentError(f"a number has more than {MAX_DIGITS} digits", token=None)
+    try:
+        number = _DECIMAL.create_decimal(value if isinstance(value, int) else text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or abs(number.adjusted()) > MAX_DIGITS:
+        raise FilterArgumentError(f"expected a number of at most {MAX_DIGITS} digits, found {value!r:.50}", token=None)
+    return number
+
+
+def _arithmetic(operation: Callable[..., Decimal | int]) -> Callable[..., Any]:
+    @wraps(operation)
+    def computed(*args: Any) -> Any:
+        whole = all(isinstance(arg, int) for arg in args)
+        try:
+            made = operation(*(_number(arg) for arg in args))
+        except (DivisionByZero, InvalidOperation, ZeroDivisionError, TypeError):
+            raise FilterArgumentError(f"{operation.__name__}: no result for {args!r:.100}", token=None) from None
+        number = _number(made)
+        return int(number) if whole or isinstance(made, int) else Number(number)
+
+    return computed
+
+
+def _divide(left: Decimal, right: Decimal) -> Decimal | int:
+    whole = left == left.to_integral_value() and right == right.to_integral_value()
+    if whole and left.as_tuple().exponent == 0 == right.as_tuple().exponent:
+        return math.floor(left / right) if right else int(left // right)
+    return _DECIMAL.divide(left, right)
+
+
+def _round(number: Decimal, digits: Decimal = Decimal(0)) -> Decimal | int:
+    places = min(max(int(digits), 0), MAX_DIGITS)
+    rounded = number.quantize(Decimal(1).scaleb(-places), context=_DECIMAL)
+    return rounded if places else int(rounded)
+
+
+_TAGS = (
+    content.Literal,
+    _OutputTag,
+    illegal.Illegal,
+    if_tag.IfTag,
+    unless_tag.UnlessTag,
+    case_tag.CaseTag,
+    for_tag.ForTag,
+    for_tag.BreakTag,
+    for_tag.ContinueTag,
+    assign_tag.AssignTag,
+    capture_tag.CaptureTag,
+    comment_tag.CommentTag,
+    InlineCommentTag,
+)
+_TEXT: dict[str, Callable[..., Any]] = {
+    "append": string.append,
+    "capitalize": string.capitalize,
+    "downcase": string.downcase,
+    "escape": string.escape,
+    "json": _json,
+    "lstrip": string.lstrip,
+    "prepend": string.prepend,
+    "remove": string.remove,
+    "replace": string.replace,
+    "rstrip": string.rstrip,
+    "split": string.split,
+    "strip": string.strip,
+    "strip_newlines": string.strip_newlines,
+    "truncate": string.truncate,
+    "truncatewords": string.truncatewords,
+    "upcase": string.upcase,
+}
+_LISTS: dict[str, Callable[..., Any]] = {
+    "compact": array.compact,
+    "concat": array.concat,
+    "first": array.first,
+    "join": array.join,
+    "last": array.last,
+    "map": array.map_,
+    "reverse": array.reverse,
+    "size": misc.size,
+    "slice": string.slice_,
+    "sort": array.sort,
+    "uniq": array.uniq,
+    "where": array.where,
+}
+_NUMBERS: dict[str, Callable[..., Any]] = {
+    "abs": _arithmetic(abs),
+    "at_least": _arithmetic(max),
+    "at_most": _arithmetic(min),
+    "ceil": _arithmetic(math.ceil),
+    "divided_by": _arithmetic(_divide),
+    "floor": _arithmetic(math.floor),
+    "minus": _arithmetic(_DECIMAL.subtract),
+    "modulo": _arithmetic(_DECIMAL.remainder),
+    "plus": _arithmetic(_DECIMAL.add),
+    "round": _arithmetic(_round),
+    "times": _arithmetic(_DECIMAL.multiply),
+}

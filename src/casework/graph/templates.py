@@ -1,0 +1,164 @@
+"""Liquid templates over a run's context: strict, single pass, bounded.
+
+A name that is not there is an error (`{{ x | default: "none" }}` asks). Data never becomes a template: what a person or
+a model wrote is written out as it is, markers and all. A number is written with all its digits, a datetime in ISO-8601,
+a list or object as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from casework.errors import ExpressionError
+from casework.values import Plain, clean, plain
+
+MAX_SOURCE = 20_000
+"""Longest template, in characters."""
+MAX_ARGUMENTS_DEPTH = 20
+"""Deepest nesting of a TOOL node's arguments."""
+
+# An argument that is nothing but one path keeps the type of what it names.
+_PATH = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d{1,6}\])*)\s*-?\}\}\s*")
+_PART = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    template: Any
+    names: frozenset[str]
+
+
+def check(source: str, names: Collection[str]) -> None:
+    """Refuse a template that does not parse, or uses a name that is neither in `names` nor its own.
+
+    Raises:
+        ExpressionError: says where, and lists the names there are.
+    """
+    unknown = sorted(_parse(source).names - set(names))
+    if unknown:
+        raise ExpressionError(
+            f"{_shown(source)} uses the unknown name {unknown[0]!r}. Known names: {', '.join(sorted(names))}."
+        )
+
+
+def check_all(arguments: Plain, names: Collection[str]) -> None:
+    """`check` for every text in a TOOL node's arguments.
+
+    Raises:
+        ExpressionError: as `check`.
+    """
+    if isinstance(arguments, str):
+        check(arguments, names)
+    for item in _items(arguments):
+        check_all(item, names)
+
+
+def render(source: str, context: Mapping[str, Any]) -> str:
+    """The text that the template gives over `context`, whose keys are the names there are, and `context` itself.
+
+    Raises:
+        ExpressionError: it does not parse, a name is not there, or a limit is reached; says which and where.
+    """
+    parsed = _parse(source)
+    liquid = import_module("casework.graph.liquid")
+    names = {**context, "context": context}
+    data = {name: _told(names[name], liquid) for name in names if name in parsed.names}
+    liquid.BUDGET.set(liquid.Budget())
+    try:
+        text: str = parsed.template.render(data)
+    except Exception as error:  # noqa: BLE001 - whatever the library raises is the template's failure, not ours
+        raise ExpressionError(_refusal(source, "fails", error)) from None
+    return text
+
+
+def render_all(arguments: Plain, context: Mapping[str, Any]) -> Plain:
+    """A TOOL node's arguments with every text rendered.
+
+    A text that is only one path, as in `"{{ input.amount }}"`, gives the value itself: a number stays a number.
+
+    Raises:
+        ExpressionError: as `render`.
+    """
+    return _render_all(arguments, {**context, "context": context}, 0)
+
+
+def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
+    if depth > MAX_ARGUMENTS_DEPTH:
+        raise ExpressionError(f"Arguments are nested deeper than {MAX_ARGUMENTS_DEPTH}. Flatten them.")
+    if isinstance(value, Mapping):
+        return {key: _render_all(item, context, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_render_all(item, context, depth + 1) for item in value]
+    if not isinstance(value, str):
+        return value
+    if match := _PATH.fullmatch(value):
+        return _at(match[1], value, context)
+    return render(value, context)
+
+
+def _at(path: str, source: str, context: Mapping[str, Any]) -> Plain:
+    found: Any = context
+    for name, index in _PART.findall(path):
+        try:
+            found = found[name] if name else found[int(index)]
+        except (KeyError, IndexError, TypeError):
+            raise ExpressionError(f"{_shown(source)} fails: there is no {name or index!r} in the context.") from None
+    return plain(found)
+
+
+def _items(value: Plain) -> Collection[Plain]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+@lru_cache(maxsize=512)
+def _parse(source: str) -> _Parsed:
+    if clean(source).replaced:
+        raise ExpressionError(f"{_shown(source)} holds a NUL or half a character. Remove it.")
+    if len(source) > MAX_SOURCE:
+        raise ExpressionError(f"{_shown(source)} has {len(source)} characters; at most {MAX_SOURCE}. Shorten it.")
+    try:
+        template = _environment().from_string(source)
+        names = frozenset(template.analyze(include_partials=False).globals)
+    except Exception as error:  # noqa: BLE001 - as in `render`
+        raise ExpressionError(_refusal(source, "does not parse", error)) from None
+    return _Parsed(template, names)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    # Loaded by those who render, not by those who import.
+    return import_module("casework.graph.liquid").SealedEnvironment()
+
+
+def _told(value: Any, liquid: Any) -> Any:
+    if isinstance(value, Mapping):
+        return liquid.Object({str(key): _told(item, liquid) for key, item in value.items()})
+    if isinstance(value, (list, tuple)):
+        return [_told(item, liquid) for item in value]
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    if isinstance(value, Decimal):
+        return liquid.Number(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _refusal(source: str, what: str, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"{_shown(source)} {what}: it is nested too deep. Flatten it."
+    said = error.__cause__ if error.__cause__ is not None else error
+    place = getattr(error, "context", lambda: None)()
+    where = f" at line {place[0]}" if place else ""
+    return f"{_shown(source)} {what}{where}: {str(said).splitlines()[0] if str(said) else type(said).__name__}."
+
+
+def _shown(source: str) -> str:
+    return f"Template {source if len(source) <= 200 else source[:200] + '...'!r}"
