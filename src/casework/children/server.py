@@ -67,12 +67,24 @@ class ServerProcess:
         folder: Where the server's data, locks and log are; made if missing.
         name: The server's name in messages and the stem of its files.
         stop_steps: How it is asked to end, mildest first; SIGKILL follows by itself.
+        marker: What its command shows, to know it again; the folder, unless given.
+        death_signal: What it gets when we are killed (Linux); the first stop step's signal, unless given.
     """
 
-    def __init__(self, folder: Path, name: str, stop_steps: Sequence[StopStep]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        stop_steps: Sequence[StopStep],
+        *,
+        marker: str | None = None,
+        death_signal: signal.Signals | None = None,
+    ) -> None:
         self.folder = folder
         self.log = folder / f"{name}.log"
         self._name = name
+        self._marker = marker or str(folder)
+        self._death_signal = death_signal or stop_steps[0].signal
         self._steps = (*stop_steps, StopStep(signal.SIGKILL, LEFTOVER_GRACE_S))
         self._owner = FileLock(folder / "owner.lock")
         self._held = FileLock(folder / "server.lock")
@@ -109,7 +121,7 @@ class ServerProcess:
     def spawn(self, command: Sequence[str], *, run_as: RunAs = RunAs(), env: Mapping[str, str] | None = None) -> None:
         """Start the server; it holds the server's lock from its first moment. `claim` comes first."""
         self._turn_log()
-        words = [*launcher(run_as, self._steps[0].signal), *command]
+        words = [*launcher(run_as, self._death_signal), *command]
         with open(self.log, "ab", opener=_private) as log:
             self._child = subprocess.Popen(  # noqa: S603  # our own words, no shell
                 words,
@@ -124,6 +136,18 @@ class ServerProcess:
         if seen:
             write_record(self._record, seen.identity)
         self._held.release()
+
+    def ask_to_stop(self) -> None:
+        """Send the mildest stop signal and return at once, so that several servers can end side by side."""
+        if self.pid and self._child:
+            self._child.send_signal(self._steps[0].signal)
+
+    def kill(self) -> None:
+        """End the server at once (SIGKILL) and let the folder go."""
+        if self._child:
+            self._child.kill()
+            self._child.wait()
+        self.stop()
 
     def stop(self) -> None:
         """End the server and let the folder go. Harmless when nothing runs."""
@@ -174,10 +198,10 @@ class ServerProcess:
         )
 
     def _leftover(self) -> Identity | None:
-        """The recorded process, if it is that very process and its command names this folder."""
+        """The recorded process, if it is that very process and its command shows the marker."""
         recorded = read_record(self._record)
         seen = look(recorded.pid) if recorded else None
-        if recorded and seen and seen.identity == recorded and str(self.folder) in seen.command:
+        if recorded and seen and seen.identity == recorded and self._marker in seen.command:
             return recorded
         return None
 

@@ -14,6 +14,9 @@ from casework.settings.secret import Secret
 
 Part = TypeVar("Part")
 
+SHOWN_LIMIT = 100
+"""Characters of a bad value that a message repeats."""
+
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -54,6 +57,16 @@ def read_part(part: type[Part], environ: Mapping[str, str]) -> Part:
         if text:
             given[field.name] = _value(source, hints[field.name], text)
     return part(**given)
+
+
+def written_part(part: Any) -> dict[str, str]:
+    """The variables that `read_part` would make `part` of; what has its default is left out."""
+    written = {}
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if value is not None and value != field.default:
+            written[variable_of(field).name] = value.reveal() if isinstance(value, Secret) else str(value)
+    return written
 
 
 def _value(source: Variable, hint: Any, text: str) -> Any:
@@ -104,4 +117,6 @@ def _number(source: Variable, kind: type[int] | type[float], text: str) -> float
 
 
 def _refusal(source: Variable, shown: str, remedy: str) -> SettingsError:
+    if len(shown) > SHOWN_LIMIT:
+        shown = f"{shown[:SHOWN_LIMIT]}... ({len(shown)} characters)"
     return SettingsError(f"{source.name} is {shown}, which is not valid. {remedy}.", field=source.name)

@@ -19,7 +19,7 @@ from casework.settings.parts import (
     TemporalSettings,
     WorkerSettings,
 )
-from casework.settings.variables import read_part, variable_of
+from casework.settings.variables import read_part, variable_of, written_part
 
 OURS = "CASEWORK_"
 
@@ -53,6 +53,10 @@ class Settings:
         _require_pool_order(whole.database)
         return whole
 
+    def as_environ(self) -> dict[str, str]:
+        """The variables that make another process load the same settings. They hold secrets: show them to no one."""
+        return {name: text for part in parts() for name, text in written_part(getattr(self, part)).items()}
+
 
 def parts() -> dict[str, type]:
     """The parts by their name in `Settings`, in order."""
@@ -77,8 +81,9 @@ def _refuse_unknown(source: Iterable[str]) -> None:
     for name in sorted(source):
         if not name.startswith(OURS) or name in known or name.startswith(RESERVED):
             continue
-        near = difflib.get_close_matches(name, known, n=1)
-        advice = f"Did you mean {near[0]}?" if near else f"The settings are: {', '.join(known)}."
+        ours = [each.removeprefix(OURS) for each in known if each.startswith(OURS)]
+        near = difflib.get_close_matches(name.removeprefix(OURS), ours, n=1)
+        advice = f"Did you mean {OURS}{near[0]}?" if near else f"The settings are: {', '.join(known)}."
         raise SettingsError(f"The environment variable {name} is no setting. {advice} Else unset it.", field=name)
 
 
