@@ -7,61 +7,31 @@ chain of harmless filters cannot fill the memory. Numbers keep their digits: ari
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextvars import ContextVar
-from decimal import Context, Decimal, DivisionByZero, InvalidOperation
 from functools import wraps
 from typing import Any, TextIO
 
 from liquid import BoundTemplate, Environment, Mode, RenderContext, StrictDefaultUndefined
+from liquid.ast import Node
 from liquid.builtin import content, illegal, output
+from liquid.builtin.expressions import LoopExpression
+from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.filters import array, misc, string
 from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, for_tag, if_tag, unless_tag
 from liquid.builtin.tags.inline_comment_tag import InlineCommentTag
-from liquid.exceptions import FilterArgumentError
+from liquid.exceptions import FilterArgumentError, LiquidSyntaxError
+from liquid.expression import Expression
 from liquid.undefined import is_undefined
 from liquid.utils import ReadOnlyChainMap
 
+from casework.graph import liquid_numbers
 from casework.values import dumps
 
 MAX_ITEM = 256 * 1024
 """Largest text in characters, and longest list, that a filter takes or gives."""
 MAX_WORK = 8 * 1024 * 1024
 """Characters and items that the filters of one rendering may handle together."""
-MAX_DIGITS = 60
-"""Most digits of a number that arithmetic takes or gives."""
-
-_DECIMAL = Context(prec=MAX_DIGITS)
-_SMALL = {"ceil", "floor", "round"}
-
-
-class Number(Decimal):
-    """A Decimal that is written without an exponent, and compared with a literal like 0.36 by its digits."""
-
-    def __str__(self) -> str:
-        return format(self, "f")
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(_exact(other))
-
-    def __lt__(self, other: Any) -> bool:
-        return super().__lt__(_exact(other))
-
-    def __le__(self, other: Any) -> bool:
-        return super().__le__(_exact(other))
-
-    def __gt__(self, other: Any) -> bool:
-        return super().__gt__(_exact(other))
-
-    def __ge__(self, other: Any) -> bool:
-        return super().__ge__(_exact(other))
-
-    __hash__ = Decimal.__hash__
-
-
-def _exact(value: Any) -> Any:
-    return Decimal(repr(value)) if isinstance(value, float) else value
 
 
 class Object(dict[str, Any]):
@@ -98,6 +68,20 @@ class _Output(output.OutputNode):
 
     def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
         return buffer.write(written(self.expression.evaluate(context)))
+
+
+class _For(for_tag.ForNode):
+    """`for`: what it walks is measured first, because the library skips to an offset one by one."""
+
+    __slots__ = ()
+
+    def render_to_output(self, context: RenderContext, buffer: TextIO) -> int:
+        BUDGET.get().spend(_size(self.expression.iterable.evaluate(context)))
+        return super().render_to_output(context, buffer)
+
+
+class _ForTag(for_tag.ForTag):
+    node_class = _For
 
 
 class _OutputTag(output.Output):
@@ -144,10 +128,32 @@ class SealedEnvironment(Environment):
         """Register what there is, and nothing else."""
         for tag in _TAGS:
             self.add_tag(tag)
-        for name, function in {**_TEXT, **_LISTS, **_NUMBERS}.items():
+        for name, function in {**_TEXT, **_LISTS, **liquid_numbers.FILTERS}.items():
             self.add_filter(name, _measured(name, function))
         # `default` is the one filter that may be asked about what is not there.
         self.add_filter("default", misc.default)
+
+
+def refuse_loose_ranges(template: BoundTemplate) -> None:
+    """Refuse a range like `(1..9)` that stands elsewhere than in a `for`: its cost would not be measured.
+
+    Raises:
+        LiquidSyntaxError: there is one.
+    """
+    static = RenderContext(template)
+    nodes: list[Node] = list(template.nodes)
+    while nodes:
+        node = nodes.pop()
+        nodes.extend(node.children(static, include_partials=False))
+        for expression in node.expressions():
+            _refuse_range(expression, in_loop=False)
+
+
+def _refuse_range(expression: Expression, *, in_loop: bool) -> None:
+    if isinstance(expression, RangeLiteral) and not in_loop:
+        raise LiquidSyntaxError("a range stands in a `for` and nowhere else", token=expression.token)
+    for child in expression.children():
+        _refuse_range(child, in_loop=isinstance(expression, LoopExpression) and child is expression.iterable)
 
 
 def _measured(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,48 +197,6 @@ def _json(value: Any) -> str:
     return dumps(value)
 
 
-def _number(value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
-        raise FilterArgumentError(f"expected a number, found {value!r:.50}", token=None)
-    text = format(value, "x") if isinstance(value, int) else str(value)
-    if len(text) > MAX_DIGITS:
-        raise FilterArgumentError(f"a number has more than {MAX_DIGITS} digits", token=None)
-    try:
-        number = _DECIMAL.create_decimal(value if isinstance(value, int) else text)
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or abs(number.adjusted()) > MAX_DIGITS:
-        raise FilterArgumentError(f"expected a number of at most {MAX_DIGITS} digits, found {value!r:.50}", token=None)
-    return number
-
-
-def _arithmetic(operation: Callable[..., Decimal | int]) -> Callable[..., Any]:
-    @wraps(operation)
-    def computed(*args: Any) -> Any:
-        whole = all(isinstance(arg, int) for arg in args)
-        try:
-            made = operation(*(_number(arg) for arg in args))
-        except (DivisionByZero, InvalidOperation, ZeroDivisionError, TypeError):
-            raise FilterArgumentError(f"{operation.__name__}: no result for {args!r:.100}", token=None) from None
-        number = _number(made)
-        return int(number) if whole or isinstance(made, int) else Number(number)
-
-    return computed
-
-
-def _divide(left: Decimal, right: Decimal) -> Decimal | int:
-    whole = left == left.to_integral_value() and right == right.to_integral_value()
-    if whole and left.as_tuple().exponent == 0 == right.as_tuple().exponent:
-        return math.floor(left / right) if right else int(left // right)
-    return _DECIMAL.divide(left, right)
-
-
-def _round(number: Decimal, digits: Decimal = Decimal(0)) -> Decimal | int:
-    places = min(max(int(digits), 0), MAX_DIGITS)
-    rounded = number.quantize(Decimal(1).scaleb(-places), context=_DECIMAL)
-    return rounded if places else int(rounded)
-
-
 _TAGS = (
     content.Literal,
     _OutputTag,
@@ -240,7 +204,7 @@ _TAGS = (
     if_tag.IfTag,
     unless_tag.UnlessTag,
     case_tag.CaseTag,
-    for_tag.ForTag,
+    _ForTag,
     for_tag.BreakTag,
     for_tag.ContinueTag,
     assign_tag.AssignTag,
@@ -279,17 +243,4 @@ _LISTS: dict[str, Callable[..., Any]] = {
     "sort": array.sort,
     "uniq": array.uniq,
     "where": array.where,
-}
-_NUMBERS: dict[str, Callable[..., Any]] = {
-    "abs": _arithmetic(abs),
-    "at_least": _arithmetic(max),
-    "at_most": _arithmetic(min),
-    "ceil": _arithmetic(math.ceil),
-    "divided_by": _arithmetic(_divide),
-    "floor": _arithmetic(math.floor),
-    "minus": _arithmetic(_DECIMAL.subtract),
-    "modulo": _arithmetic(_DECIMAL.remainder),
-    "plus": _arithmetic(_DECIMAL.add),
-    "round": _arithmetic(_round),
-    "times": _arithmetic(_DECIMAL.multiply),
 }

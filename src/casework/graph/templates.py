@@ -127,10 +127,16 @@ def _parse(source: str) -> _Parsed:
         raise ExpressionError(f"{_shown(source)} has {len(source)} characters; at most {MAX_SOURCE}. Shorten it.")
     try:
         template = _environment().from_string(source)
-        names = frozenset(template.analyze(include_partials=False).globals)
+        import_module("casework.graph.liquid").refuse_loose_ranges(template)
+        found = template.analyze(include_partials=False)
     except Exception as error:  # noqa: BLE001 - as in `render`
         raise ExpressionError(_refusal(source, "does not parse", error)) from None
-    return _Parsed(template, names)
+    known = _environment().filters
+    if unknown := sorted(set(found.filters) - set(known)):
+        raise ExpressionError(
+            f"{_shown(source)} uses the unknown filter {unknown[0]!r}. Known: {', '.join(sorted(known))}."
+        )
+    return _Parsed(template, frozenset(found.globals))
 
 
 @lru_cache(maxsize=1)
@@ -147,17 +153,16 @@ def _told(value: Any, liquid: Any) -> Any:
     if isinstance(value, float):
         value = Decimal(repr(value))
     if isinstance(value, Decimal):
-        return liquid.Number(value)
+        return liquid.liquid_numbers.Number(value)
     return value.isoformat() if isinstance(value, date) else value
 
 
 def _refusal(source: str, what: str, error: Exception) -> str:
-    if isinstance(error, RecursionError):
+    if isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError):
         return f"{_shown(source)} {what}: it is nested too deep. Flatten it."
-    said = error.__cause__ if error.__cause__ is not None else error
     place = getattr(error, "context", lambda: None)()
     where = f" at line {place[0]}" if place else ""
-    return f"{_shown(source)} {what}{where}: {str(said).splitlines()[0] if str(said) else type(said).__name__}."
+    return f"{_shown(source)} {what}{where}: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
 
 
 def _shown(source: str) -> str:

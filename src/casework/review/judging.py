@@ -51,7 +51,8 @@ def judge(review: OpenReview | None, decision: DecisionLike, seen: Collection[st
         return Ignored("nothing is asked now: the run is not waiting for a decision")
     if decision.review_id != review.review_id:
         return Ignored(
-            f"review {decision.review_id} is not the current one, which is {review.review_id}; look at it and decide anew"
+            f"review {decision.review_id} is not the current one, which is {review.review_id}; "
+            "look at it and decide anew"
         )
     return _judge_current(review, decision)
 
