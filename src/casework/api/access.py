@@ -120,7 +120,7 @@ async def _identify(credentials: HTTPAuthorizationCredentials | None, services: 
 async def _caller_of(token: str, services: Services) -> Caller | None:
     async with services.db.transaction() as conn:
         found = await tokens.find(conn, token)
-    return found and Caller(found.name, found.tenant, frozenset(found.roles))
+    return None if found is None else Caller(found.name, found.tenant, found.roles)
 
 
 async def _known(caller: Annotated[Caller | None, Security(authorize)]) -> Caller:

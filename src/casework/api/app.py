@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Security
-from temporalio.client import Client
 
 from casework.api import health, metrics, openapi, problems, reviews, runs, workflows
 from casework.api.access import authorize
 from casework.api.services import Services
-from casework.app import App
 from casework.durable.client import RunClient
-from casework.durable.connection import connect_config
-from casework.durable.converter import DATA_CONVERTER
-from casework.errors import SettingsError
 from casework.settings import Settings
 from casework.store.database import Database
+
+if TYPE_CHECKING:
+    from casework.app import App
 
 
 def create_app(settings: Settings, app: App, db: Database, run_client: RunClient) -> FastAPI:
@@ -41,28 +39,17 @@ def build(settings: Settings, app: App) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(made: FastAPI) -> AsyncIterator[None]:
-        client = await Client.connect(**connect_config(settings.temporal), data_converter=DATA_CONVERTER, lazy=True)
-        pool = {"min_size": settings.database.pool_min_size, "max_size": settings.database.pool_max_size}
-        async with await Database.open(database_url(settings), name="casework-api", **pool) as db:
-            run_client = RunClient(client, settings.temporal.task_queue)
+        run_client = await RunClient.open(settings)
+        async with await Database.open(
+            settings.database.runtime_dsn(),
+            min_size=settings.database.pool_min_size,
+            max_size=settings.database.pool_max_size,
+            name="casework-api",
+        ) as db:
             made.state.services = Services(db, run_client, app, settings)
             yield
 
     return _bare(lifespan=lifespan)
-
-
-def database_url(settings: Settings) -> str:
-    """The URL that the API works with.
-
-    Raises:
-        SettingsError: none is known.
-    """
-    if settings.database.url is None:
-        raise SettingsError(
-            "No database is named. Start one with `casework dev`, or set CASEWORK_DATABASE_URL.",
-            field="CASEWORK_DATABASE_URL",
-        )
-    return settings.database.url.reveal()
 
 
 def _bare(**options: Any) -> FastAPI:

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from casework.api import render
 from casework.api.access import Caller
+from casework.api.requests import Decide
 from casework.api.services import Services
-from casework.api.shapes import Decide
 from casework.durable.contracts import Decision
 from casework.errors import FieldsError, NotFoundError, StaleReviewError, StateError
 from casework.ids import decision_id

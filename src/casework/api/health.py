@@ -8,20 +8,21 @@ from starlette.responses import Response
 from casework.api import shapes
 from casework.api.access import open_to_all
 from casework.api.body import PlainResponse
+from casework.api.openapi import OPEN_MARK
 from casework.api.services import Services, ServicesDep
 from casework.errors import CaseworkError, UnreachableError
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/healthz", response_model=shapes.Health, openapi_extra={"security": []})
+@router.get("/healthz", response_model=shapes.Health, openapi_extra=OPEN_MARK)
 @open_to_all
 async def healthz() -> Response:
     """The process lives; asks nothing of anyone."""
     return PlainResponse({"status": "ok"})
 
 
-@router.get("/readyz", response_model=shapes.Health, openapi_extra={"security": []})
+@router.get("/readyz", response_model=shapes.Health, openapi_extra=OPEN_MARK)
 @open_to_all
 async def readyz(services: ServicesDep) -> Response:
     """Database and Temporal answer; else 503 with what is wrong."""
@@ -41,4 +42,8 @@ async def _database(services: Services) -> str | None:
 
 
 async def _temporal(services: Services) -> str | None:
-    return None if await services.runs.ready() else "Temporal does not answer."
+    try:
+        await services.runs.check()
+    except CaseworkError:
+        return "Temporal does not answer."
+    return None

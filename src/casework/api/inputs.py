@@ -28,7 +28,7 @@ def _is_integer(_: Any, value: object) -> bool:
     return isinstance(value, int) or (isinstance(value, Decimal) and value == value.to_integral_value())
 
 
-_Validator = extend(
+_Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]  # the library types it not
     Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
 )
 
@@ -73,7 +73,7 @@ def exact(schema: Any) -> Any:
 def _lines(error: ValidationError) -> Iterable[dict[str, str]]:
     place = [str(part) for part in error.absolute_path]
     if error.validator == "required" and isinstance(error.instance, dict):
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing = [name for name in _several(error.validator_value) if name not in error.instance]
         named = [name for name in missing if repr(name) in error.message] or missing[:1]
         return [{"field": ".".join(["input", *place, name]), "message": "is required"} for name in named]
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):

@@ -26,6 +26,8 @@ REASONS = {
     "500": "Something went wrong here.",
     "503": "A server that is needed cannot be reached; see Retry-After.",
 }
+OPEN_MARK = {"x-open": True}
+"""For routes that ask for no token: their operation then says so."""
 _OWN_SHAPES = ("HTTPValidationError", "ValidationError")
 
 
@@ -50,6 +52,9 @@ def _made(app: FastAPI) -> dict[str, Any]:
         schema.pop("$defs", None)
         schemas[shape.__name__] = schema
     for path, method, operation in _operations(made):
+        if operation.pop("x-open", False):
+            # FastAPI would add to a list here and not replace it.
+            operation["security"] = []
         for status in _statuses(path, method, operation):
             operation["responses"][status] = _response(status)
     return made
@@ -62,7 +67,7 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, 
 
 
 def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[str]:
-    if operation.get("security") == []:
+    if not operation["security"]:
         return ["500"] + (["503"] if path == "/readyz" else [])
     found = ["401", "403", "422", "500", "503"]
     if "{" in path:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from casework.api.shapes import Short
+from casework.api.requests import Short
 from casework.errors import InputError
 from casework.store.paging import Cursor, Page
 

@@ -8,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
-from casework.values import Plain, instant
+from casework.store.runs import RunDetail
+from casework.values import Plain, instant, plain
 
 POLICY_TOOL = "policy_lookup"
 """The tool whose result is the policy's evaluation of the evidence."""
@@ -47,6 +48,30 @@ def run(row: RunRow) -> dict[str, Plain]:
         "updated_at": when(row.updated_at),
         "ended_at": when(row.ended_at),
     }
+
+
+def detail(found: RunDetail) -> dict[str, Plain]:
+    """`shapes.RunDetail`."""
+    made = steps(found.steps, found.attempts)
+    results = evidence(made)
+    newest = found.reviews[-1] if found.reviews else None
+    return {
+        **run(found.run),
+        "doing": doing(found.run, made),
+        "evidence": results,
+        "context": {row.key: row.value for row in found.context},
+        "steps": made,
+        "policy": policy(found.run, results),
+        "review": {**review(newest), "given": given(newest.review_id, found.decisions)} if newest else None,
+        "metrics": metrics(found.metrics),
+        "turns": [metrics(row) for row in found.turns],
+    }
+
+
+def metrics(row: object) -> dict[str, Plain]:
+    """A row of figures, by its own names."""
+    made: dict[str, Plain] = plain(row, "metrics")
+    return made
 
 
 def steps(rows: Sequence[StepRow], attempts: Iterable[AttemptRow]) -> list[dict[str, Plain]]:
@@ -160,6 +185,11 @@ def decision(row: DecisionRow) -> dict[str, Plain]:
         "outcome": row.outcome,
         "at": when(row.created_at),
     }
+
+
+def given(review_id: UUID, rows: Iterable[DecisionRow]) -> list[dict[str, Plain]]:
+    """The decisions of one review out of its run's."""
+    return [decision(row) for row in rows if row.review_id == review_id]
 
 
 def event(row: EventRow) -> dict[str, Plain]:

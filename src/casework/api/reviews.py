@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from casework.api import deciding, render, shapes
+from casework.api import deciding, render, requests, shapes
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, cursor_of, next_of
@@ -38,13 +38,13 @@ async def show_review(review_id: ReviewId, caller: CallerDep, services: Services
     """A review with its run's state and every decision it was given."""
     now = await deciding.standing(services, caller.tenant, review_id)
     async with services.db.transaction() as conn:
-        given = await reviews.decisions(conn, caller.tenant, review_id)
+        given = await reviews.decisions(conn, caller.tenant, now.run.run_id)
     return PlainResponse(
         {
             **render.review(now.review),
             "workflow": now.run.workflow_name,
             "run_status": now.run.status,
-            "given": [render.decision(one) for one in given],
+            "given": render.given(review_id, given),
         }
     )
 
@@ -59,7 +59,7 @@ async def show_review(review_id: ReviewId, caller: CallerDep, services: Services
 async def decide(
     *,
     review_id: ReviewId,
-    body: shapes.Decide,
+    body: requests.Decide,
     caller: CallerDep,
     services: ServicesDep,
     wait: Annotated[Literal["accepted"] | None, Query(description="Wait for the run's word.")] = None,

@@ -8,14 +8,14 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
 
-from casework.api import render, shapes, submission
+from casework.api import render, requests, shapes, submission
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
 from casework.api.services import ServicesDep
 from casework.durable.contracts import CancelRequest
 from casework.errors import NotFoundError, StateError
-from casework.store import reviews, runs, views
+from casework.store import messages, runs
 from casework.store.database import Connection
 from casework.store.rows import RunRow
 
@@ -27,7 +27,7 @@ RunId = Annotated[UUID, Path(description="The run's id.")]
 @router.post("", status_code=202, response_model=shapes.Run, responses={200: {"model": shapes.Run}})
 @needs(Role.OPERATOR)
 async def start_run(
-    body: shapes.StartRun,
+    body: requests.StartRun,
     caller: CallerDep,
     services: ServicesDep,
     idempotency_key: Annotated[str | None, Header(description="The same key and body is the same run.")] = None,
@@ -62,24 +62,10 @@ async def list_runs(
 async def show_run(run_id: RunId, caller: CallerDep, services: ServicesDep) -> Response:
     """State, evidence, every attempt, policy beside the model's word, and the review, while the run goes on."""
     async with services.db.transaction() as conn:
-        row = await _found(conn, caller.tenant, run_id)
-        step_rows = await views.steps(conn, caller.tenant, run_id)
-        attempts = await views.attempts(conn, caller.tenant, run_id)
-        review = await views.newest_review(conn, caller.tenant, run_id)
-        given = await reviews.decisions(conn, caller.tenant, review.review_id) if review else []
-    steps = render.steps(step_rows, attempts)
-    results = render.evidence(steps)
-    asked = {**render.review(review), "given": [render.decision(one) for one in given]} if review else None
-    return PlainResponse(
-        {
-            **render.run(row),
-            "doing": render.doing(row, steps),
-            "evidence": results,
-            "steps": steps,
-            "policy": render.policy(row, results),
-            "review": asked,
-        }
-    )
+        found = await runs.detail(conn, caller.tenant, run_id)
+    if found is None:
+        raise _absent(run_id)
+    return PlainResponse(render.detail(found))
 
 
 @router.get("/{run_id}/events", response_model=shapes.EventPage)
@@ -110,14 +96,14 @@ async def list_messages(
     """A run's transcript in order."""
     async with services.db.transaction() as conn:
         await _found(conn, caller.tenant, run_id)
-        rows = await views.messages(conn, caller.tenant, run_id, after, limit)
+        rows = await messages.page(conn, caller.tenant, run_id, after, limit)
     return PlainResponse({"items": [render.message(row) for row in rows]})
 
 
 @router.post("/{run_id}/cancel", status_code=202, response_model=shapes.CancelReceipt)
 @needs(Role.OPERATOR)
 async def cancel_run(
-    run_id: RunId, caller: CallerDep, services: ServicesDep, body: shapes.CancelRun | None = None
+    run_id: RunId, caller: CallerDep, services: ServicesDep, body: requests.CancelRun | None = None
 ) -> Response:
     """Ask a run to stop. 202: the request was received. 409: the run has ended otherwise."""
     async with services.db.transaction() as conn:
@@ -135,5 +121,9 @@ async def cancel_run(
 async def _found(conn: Connection, tenant: str, run_id: UUID) -> RunRow:
     row = await runs.get(conn, tenant, run_id)
     if row is None:
-        raise NotFoundError(f"There is no run {run_id}. GET /v1/runs lists those there are.")
+        raise _absent(run_id)
     return row
+
+
+def _absent(run_id: UUID) -> NotFoundError:
+    return NotFoundError(f"There is no run {run_id}. GET /v1/runs lists those there are.")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, Request
 
-from casework.app import App
 from casework.durable.client import RunClient
 from casework.settings import Settings
 from casework.store.database import Database
+
+if TYPE_CHECKING:
+    from casework.app import App
 
 
 @dataclass(frozen=True)

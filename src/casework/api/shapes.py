@@ -1,4 +1,4 @@
-"""The shapes of requests and answers, as OpenAPI publishes them. Requests are checked by them, answers tested.
+"""The shapes of answers, as OpenAPI publishes them; every answer of the tests is held against its own.
 
 Numbers with a fraction are JSON numbers with all their digits. Times are ISO-8601 instants in UTC.
 """
@@ -6,61 +6,12 @@ Numbers with a fraction are JSON numbers with all their digits. Times are ISO-86
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 Status = Literal["PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED"]
-
-
-def _holdable(text: str) -> str:
-    """Text that is compared with columns or printed: nothing in it that PostgreSQL or a terminal cannot hold."""
-    if any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in text):
-        raise ValueError("holds control characters or broken Unicode")
-    return text
-
-
-Short = Annotated[
-    str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), AfterValidator(_holdable)
-]
-"""A name: one line of at most 200 characters, without blanks around it."""
-UserName = Annotated[
-    str, StringConstraints(min_length=1, max_length=320, strip_whitespace=True), AfterValidator(_holdable)
-]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
-
-
-class Body(BaseModel):
-    """A request's body: unknown members are refused."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-
-class StartRun(Body):
-    """Start a run of `workflow` with `input`, which is checked against the workflow's input schema."""
-
-    workflow: Short
-    input: dict[str, Any]
-    model: Short | None = Field(None, description="Instead of the agent's own, as PROVIDER:MODEL.")
-    turn_limit: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
-        None, description="Most turns of the agent; 5 where nothing is said."
-    )
-    on_behalf_of: UserName | None = Field(None, description="The user the run is for, where an operator starts it.")
-
-
-class CancelRun(Body):
-    """Stop a run."""
-
-    reason: Annotated[str, StringConstraints(max_length=10_000, strip_whitespace=True)] = ""
-
-
-class Decide(Body):
-    """Answer a review with one of its commands."""
-
-    command: Short
-    reason: Reason
-    decision_id: Short | None = Field(None, description="Such as a UUID: the same id is the same decision.")
 
 
 class Shape(BaseModel):
@@ -211,14 +162,38 @@ class ReviewWithDecisions(Review):
     given: list[DecisionGiven]
 
 
+class Used(Shape):
+    """What was used. `attempts_*` count finished attempts, `latency_ms` is their sum in milliseconds."""
+
+    model_calls: int
+    tool_calls: int
+    attempts_completed: int
+    attempts_failed: int
+    attempts_lost: int
+    attempts_late: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    latency_ms: int
+
+
+class TurnUsed(Used):
+    """The same for one turn."""
+
+    turn: int
+
+
 class RunDetail(Run):
     """A run with its evidence, steps, attempts, policy and review, readable while it goes on."""
 
     doing: Doing
     evidence: dict[str, Any] = Field(description="The newest result of each tool, by its name.")
+    context: dict[str, Any] = Field(description="The newest output under each key.")
     steps: list[Step]
     policy: PolicyView
     review: ReviewWithDecisions | None
+    metrics: Used
+    turns: list[TurnUsed]
 
 
 class Event(Shape):
@@ -243,7 +218,7 @@ class MessageShape(Shape):
 
     position: int
     agent: str
-    role: Literal["user", "assistant", "tool"]
+    role: Literal["user", "assistant", "tool", "note"]
     content: str
     requests: list[Any]
     call_id: str | None
@@ -301,10 +276,54 @@ class WorkflowDetail(WorkflowName):
     nodes: list[WorkflowNode]
 
 
-class Metrics(Shape):
-    """Rows of roll-ups."""
+class WorkflowFigures(Shape):
+    """The runs of one workflow since an instant. `mean_seconds`: from acceptance to the end, of those that ended."""
 
-    items: list[dict[str, Any]]
+    workflow_name: str
+    runs: int
+    pending: int
+    running: int
+    awaiting_review: int
+    completed: int
+    failed: int
+    cancelled: int
+    incidents: int
+    model_calls: int
+    tool_calls: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal
+    latency_ms: int
+    mean_seconds: Decimal | None
+    outcomes: dict[str, int]
+
+
+class WorkflowMetrics(Shape):
+    """Figures by workflow."""
+
+    since: str
+    items: list[WorkflowFigures]
+
+
+class RetryFigures(Shape):
+    """Attempts of one tool or model that did not end well since an instant, and what became of their steps."""
+
+    kind: str
+    name: str
+    failed: int
+    lost: int
+    late: int
+    steps: int
+    retrying: int
+    given_up: int
+    last_at: str
+
+
+class RetryMetrics(Shape):
+    """Figures by tool and model."""
+
+    since: str
+    items: list[RetryFigures]
 
 
 class Health(Shape):

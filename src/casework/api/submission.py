@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID, uuid4
 
 from casework.api.access import Caller, Role
 from casework.api.inputs import check_input
+from casework.api.requests import StartRun
 from casework.api.services import Services
-from casework.api.shapes import StartRun
 from casework.durable.starting import start_of
-from casework.errors import AccessError, FieldsError, IdempotencyConflictError, InputError, RetryableError
+from casework.errors import AccessError, FieldsError, IdempotencyConflictError, InputError, UnreachableError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.state import DEFAULT_TURN_LIMIT
 from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
@@ -98,7 +98,7 @@ async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[in
     return version, pinned
 
 
-def _unknown(name: str, known: Sequence[str]) -> FieldsError:
+def _unknown(name: str, known: Collection[str]) -> FieldsError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none yet'}"
     text = f"There is no workflow {name!r}; {hint}"
@@ -117,7 +117,7 @@ async def _write(
     new = runs.NewRun(
         tenant=caller.tenant,
         run_id=run_id,
-        user_id=user,
+        user=user,
         actor=caller.name,
         workflow_name=request.workflow,
         workflow_version=version,
@@ -135,19 +135,21 @@ async def start(services: Services, row: RunRow) -> None:
     """Start the Temporal workflow of a row; one that is there already is left as it is.
 
     Raises:
-        RetryableError: the engine cannot be reached in time.
+        UnreachableError: the engine cannot be reached in time.
     """
     async with services.db.transaction() as conn:
         bundle: Any = await workflows.get(conn, row.tenant, row.workflow_name, row.workflow_version)
     try:
         await asyncio.wait_for(services.runs.start(start_of(row, bundle)), ENGINE_WAIT_S)
     except TimeoutError:
-        raise RetryableError(f"Temporal did not take run {row.run_id} within {ENGINE_WAIT_S:g} s. Try again.") from None
+        raise UnreachableError(
+            f"Temporal did not take run {row.run_id} within {ENGINE_WAIT_S:g} s. Try again."
+        ) from None
 
 
 async def start_quietly(services: Services, row: RunRow) -> None:
     """`start`, or leave it to the sweep where the engine cannot be reached."""
     try:
         await start(services, row)
-    except RetryableError as error:
+    except UnreachableError as error:
         log.warning("run %s stays PENDING for the sweep: %s", row.run_id, error)

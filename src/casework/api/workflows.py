@@ -10,10 +10,11 @@ from starlette.responses import Response
 from casework.api import shapes
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
+from casework.api.requests import Short
 from casework.api.services import ServicesDep
 from casework.errors import NotFoundError
 from casework.graph.bundle import PinnedWorkflow
-from casework.store import views, workflows
+from casework.store import workflows
 
 router = APIRouter(prefix="/v1/workflows", tags=["workflows"], route_class=ExactRoute)
 
@@ -23,13 +24,13 @@ router = APIRouter(prefix="/v1/workflows", tags=["workflows"], route_class=Exact
 async def list_workflows(caller: CallerDep, services: ServicesDep) -> Response:
     """Every workflow with its newest version."""
     async with services.db.transaction() as conn:
-        rows = await views.workflow_names(conn, caller.tenant)
-    return PlainResponse({"items": [{"name": row.name, "version": row.version} for row in rows]})
+        known = await workflows.names(conn, caller.tenant)
+    return PlainResponse({"items": [{"name": name, "version": version} for name, version in sorted(known.items())]})
 
 
 @router.get("/{name}", response_model=shapes.WorkflowDetail)
 @needs(Role.VIEWER)
-async def show_workflow(name: Annotated[shapes.Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
+async def show_workflow(name: Annotated[Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
     """A workflow's newest version: the schema of its input, its nodes, the decisions people take."""
     async with services.db.transaction() as conn:
         found = await workflows.latest(conn, caller.tenant, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ import click
 
 from casework.values import Plain, dumps
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 F = TypeVar("F", bound=Callable[..., Any])
 
 json_option: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
@@ -33,13 +35,18 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], empty: 
 
 
 def cell(value: Any, limit: int = 60) -> str:
-    """A value in a table: one line, bounded, nothing for None."""
+    """A value in a table: one bounded line without control characters, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
         value = dumps(value)
-    text = " ".join(str(value).split())
+    text = safe(" ".join(str(value).split()))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def safe(text: str) -> str:
+    """`text` without what could steer a terminal: others wrote it."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def when(value: str | None) -> str:
@@ -52,11 +59,11 @@ def when(value: str | None) -> str:
 def words(value: Plain) -> str:
     """A plain value in a line of prose: `score 665, verified yes`."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {words(item)}" for key, item in value.items())
+        return ", ".join(f"{safe(str(key))} {words(item)}" for key, item in value.items())
     if isinstance(value, list):
         return "; ".join(words(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
         return "none"
-    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return f"{value:f}" if isinstance(value, Decimal) else safe(str(value))

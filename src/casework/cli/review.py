@@ -96,7 +96,7 @@ def _decide(
     from casework.cli.runs import checked_id
 
     body = {"command": command, "reason": reason, "decision_id": decision_id}
-    query = {"wait": "accepted", "timeout": timeout} if wait else {}
+    query: dict[str, Any] = {"wait": "accepted", "timeout": timeout} if wait else {}
     with Api.find() as api:
         review_id = _review_of(api, checked_id(run_or_review))
         sent = {key: value for key, value in body.items() if value is not None}

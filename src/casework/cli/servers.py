@@ -55,10 +55,10 @@ def api(reference: str | None, host: str | None, port: int | None) -> int:
 @json_option
 def migrate(as_json: bool) -> int:
     """Bring the database's tables up to date, as its owner. Does nothing where they are."""
-    from casework.cli.direct import admin_url
+    from casework.cli import stack
     from casework.store.migrate import migrate as run
 
-    done = asyncio.run(run(admin_url()))
+    done = asyncio.run(run(stack.load().database.owner_dsn()))
     if as_json:
         emit_json({"applied": done})
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from casework.cli import exits
@@ -11,8 +9,6 @@ from casework.cli.output import emit_json, json_option, table, when
 
 ROLES = ("viewer", "reviewer", "operator", "admin")
 DEFAULT_TENANT = "default"
-
-tenant_option = click.option("--tenant", default=DEFAULT_TENANT, show_default=True, help="The tenant it belongs to.")
 
 
 @click.group()
@@ -23,14 +19,16 @@ def token() -> None:
 @token.command()
 @click.argument("principal")
 @click.option("--role", "roles", multiple=True, required=True, type=click.Choice(ROLES), help="May be given again.")
-@tenant_option
+@click.option("--tenant", default=DEFAULT_TENANT, show_default=True, help="The tenant it belongs to.")
 @json_option
 def create(principal: str, roles: tuple[str, ...], tenant: str, as_json: bool) -> int:
     """Make a token for PRINCIPAL. Its text is shown once and stored only as a hash."""
-    from casework.cli.direct import admin_url, on_database
+    from casework.cli import stack
+    from casework.cli.direct import on_database
     from casework.store import tokens
 
-    made = on_database(admin_url(), None, lambda conn: tokens.create(conn, principal, tenant, sorted(set(roles))))
+    dsn = stack.load().database.owner_dsn()
+    made = on_database(dsn, None, lambda conn: tokens.create(conn, principal, tenant, roles))
     if as_json:
         emit_json({"principal": principal, "tenant": tenant, "roles": sorted(set(roles)), "token": made})
     else:
@@ -40,44 +38,40 @@ def create(principal: str, roles: tuple[str, ...], tenant: str, as_json: bool) -
 
 
 @token.command("list")
-@tenant_option
+@click.option("--tenant", default=DEFAULT_TENANT, show_default=True, help="Whose tokens.")
 @json_option
 def list_(tenant: str, as_json: bool) -> None:
-    """Tokens of a tenant, without their text."""
-    from casework.cli.direct import admin_url, on_database
+    """Tokens of a tenant, newest first, without their text."""
+    from casework.cli import stack
+    from casework.cli.direct import on_database
     from casework.store import tokens
+    from casework.values import plain
 
-    rows = on_database(admin_url(), None, lambda conn: tokens.list_tokens(conn, tenant))
-    items = [_plain(row) for row in rows]
+    dsn = stack.load().database.owner_dsn()
+    items = plain(on_database(dsn, None, lambda conn: tokens.list_tokens(conn, tenant)))
     if as_json:
         return emit_json({"items": items})
     shown = [
         {**item, "roles": ",".join(item["roles"]), "at": when(item["created_at"]), "gone": when(item["revoked_at"])}
         for item in items
     ]
-    columns = {"token_id": "TOKEN ID", "principal": "PRINCIPAL", "roles": "ROLES", "at": "CREATED", "gone": "REVOKED"}
+    columns = {"token_id": "ID", "principal": "PRINCIPAL", "roles": "ROLES", "at": "CREATED", "gone": "REVOKED"}
     return table(shown, columns, "No tokens. Make one with `casework token create NAME --role viewer`.")
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    from casework.values import plain
-
-    made: dict[str, Any] = plain(row, "token")
-    return made
 
 
 @token.command()
 @click.argument("token_id")
-@tenant_option
+@click.option("--tenant", default=DEFAULT_TENANT, show_default=True, help="Whose token it is.")
 @json_option
 def revoke(token_id: str, tenant: str, as_json: bool) -> int:
     """Take a token back by its id (see `token list`); it is refused from the next request on."""
-    from casework.cli.direct import admin_url, on_database
+    from casework.cli import stack
+    from casework.cli.direct import on_database
     from casework.errors import NotFoundError
     from casework.store import tokens
 
-    done = on_database(admin_url(), None, lambda conn: tokens.revoke(conn, tenant, token_id))
-    if not done:
-        raise NotFoundError(f"There is no token {token_id!r} in use. `casework token list` shows them.")
+    dsn = stack.load().database.owner_dsn()
+    if not on_database(dsn, None, lambda conn: tokens.revoke(conn, tenant, token_id)):
+        raise NotFoundError(f"There is no token {token_id!r} in use. `casework token list` shows the ids.")
     emit_json({"token_id": token_id, "revoked": True}) if as_json else click.echo(f"Token {token_id} is revoked.")
     return exits.OK

@@ -1,0 +1,56 @@
+"""The shapes of requests: what a body may hold, and the texts that bodies and queries share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+
+def _holdable(text: str) -> str:
+    """Text that is compared with columns or printed: nothing in it that PostgreSQL or a terminal cannot hold."""
+    if any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or 0xD800 <= ord(char) < 0xE000 for char in text):
+        raise ValueError("holds control characters or broken Unicode")
+    return text
+
+
+Short = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), AfterValidator(_holdable)
+]
+"""A name: one line of at most 200 characters, without blanks around it."""
+UserName = Annotated[
+    str, StringConstraints(min_length=1, max_length=320, strip_whitespace=True), AfterValidator(_holdable)
+]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
+
+
+class Body(BaseModel):
+    """A request's body: unknown members are refused."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class StartRun(Body):
+    """Start a run of `workflow` with `input`, which is checked against the workflow's input schema."""
+
+    workflow: Short
+    input: dict[str, Any]
+    model: Short | None = Field(None, description="Instead of the agent's own, as PROVIDER:MODEL.")
+    turn_limit: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
+        None, description="Most turns of the agent; 5 where nothing is said."
+    )
+    on_behalf_of: UserName | None = Field(None, description="The user the run is for, where an operator starts it.")
+
+
+class CancelRun(Body):
+    """Stop a run."""
+
+    reason: Annotated[str, StringConstraints(max_length=10_000, strip_whitespace=True)] = ""
+
+
+class Decide(Body):
+    """Answer a review with one of its commands."""
+
+    command: Short
+    reason: Reason
+    decision_id: Short | None = Field(None, description="Such as a UUID: the same id is the same decision.")
