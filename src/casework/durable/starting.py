@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from casework.durable.contracts import RunStart
-from casework.store.runs import RunRow
+from casework.store.rows import RunRow
 
 
 def start_of(row: RunRow, bundle: Mapping[str, Any]) -> RunStart:
@@ -14,8 +14,8 @@ def start_of(row: RunRow, bundle: Mapping[str, Any]) -> RunStart:
     return RunStart(
         run_id=str(row.run_id),
         tenant=row.tenant,
-        user=row.user,
-        input=row.input,
+        user=row.user_id,
+        input=row.request,
         bundle=bundle,
         workflow_version=row.workflow_version,
         turn_limit=row.turn_limit,

@@ -50,13 +50,13 @@ class ModelActivity:
         except (RetryableError, FatalError) as error:
             await attempt.failed(error)
             raise
-        return await patiently(lambda: self._commit(call, attempt, answer))
+        return attempt.in_time(await patiently(lambda: self._commit(call, attempt, answer)))
 
     async def _claim(self, call: ModelCall, bundle: PinnedWorkflow) -> tuple[Claimed, list[Message]]:
         """First transaction: outbox, user messages, claim, transcript."""
         said = [(part.position, _words(part.words, call, bundle)) for part in call.say]
         owner, tenant = run_id(call.owner), call.owner.tenant
-        async with recorded(self._services.db, call.owner), self._services.db.transaction() as conn:
+        async with recorded(self._services.db, call.owner, call.path), self._services.db.transaction() as conn:
             await projection.apply(conn, tenant, owner, call.outbox)
             for position, words in said:
                 await messages.write(
@@ -76,7 +76,6 @@ class ModelActivity:
             messages=tuple(transcript),
             tools=self._services.tools.only(agent.spec.tools).schemas(),
             output_schema=_output_schema(call, bundle),
-            model=model.name,
         )
         try:
             return await model.request(request)
@@ -85,8 +84,8 @@ class ModelActivity:
         except Exception as error:  # a provider may raise anything; the engine tries again and gives up
             raise RetryableError(f"the model call failed: {type(error).__name__}: {error}") from error
 
-    async def _commit(self, call: ModelCall, attempt: Attempt, answer: ModelAnswer) -> ModelReply:
-        """Second transaction: result, assistant message and event, or none of them."""
+    async def _commit(self, call: ModelCall, attempt: Attempt, answer: ModelAnswer) -> ModelReply | None:
+        """Second transaction: result, assistant message and event, or none of them; None where it came too late."""
         reply = ModelReply(
             requests=tuple(ToolRequest(i, made.call_id, made.name) for i, made in enumerate(answer.requests)),
             output=answer.output if answer.output is not None else answer.text,
@@ -102,7 +101,7 @@ class ModelActivity:
         async with self._services.db.transaction() as conn:
             written = await ledger.commit(conn, attempt.result("COMPLETED", reply, **figures))
             if written.outcome == "stale":
-                raise RetryableError(f"attempt {attempt.number} of {call.path} came too late; a newer one has the step")
+                return None
             await messages.write(
                 conn,
                 tenant,

@@ -7,7 +7,7 @@ from uuid import UUID
 from casework.durable.activities.services import Services
 from casework.durable.contracts import Owner
 from casework.errors import PolicyUnavailableError
-from casework.policy import PolicyReading, fixture_limits
+from casework.policy import PolicyReading
 from casework.store import policy as policy_table
 
 
@@ -35,11 +35,11 @@ class GovernedPolicy:
                 row = await policy_table.read(conn, tenant, purpose)
                 pinned = None if row is None else await policy_table.pin(conn, tenant, run, purpose, turn, row)
         if pinned is not None:
-            return PolicyReading(pinned.limits, "governed", pinned.pinned_at)
+            return PolicyReading(pinned.limits, "governed")
         return self._fallback(purpose)
 
     def _fallback(self, purpose: str) -> PolicyReading:
-        limits = fixture_limits(purpose) if self._services.settings.policy.fallback == "fixture" else None
+        limits = self._services.app.fixture_limits(purpose) if self._services.settings.policy.fallback == "fixture" else None
         if limits is not None:
             return PolicyReading(limits, "fixture_fallback")
         raise PolicyUnavailableError(

@@ -26,5 +26,5 @@ class ProjectActivity:
             ConflictError: an entry meets a row that it may not touch; recorded as an event.
             StoreUnavailableError: the database cannot be reached.
         """
-        async with recorded(self._services.db, request.owner), self._services.db.transaction() as conn:
+        async with recorded(self._services.db, request.owner, ""), self._services.db.transaction() as conn:
             await projection.apply(conn, request.owner.tenant, run_id(request.owner), request.outbox)

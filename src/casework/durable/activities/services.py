@@ -87,6 +87,16 @@ class Attempt:
             **figures,
         )
 
+    def in_time(self, reply: Made | None) -> Made:
+        """`reply`, unless the ledger said that a newer attempt or the engine's close was first.
+
+        Raises:
+            RetryableError: it was; the result is kept as LATE, and never used.
+        """
+        if reply is None:
+            raise RetryableError(f"attempt {self.number} of {self._path} came too late; its result is not used")
+        return reply
+
     async def failed(self, error: BaseException) -> None:
         """This attempt failed and the engine decides what follows; a database that is away is no second fault."""
         try:
@@ -105,12 +115,12 @@ class Attempt:
 
 
 @asynccontextmanager
-async def recorded(db: Database, owner: Owner) -> AsyncIterator[None]:
+async def recorded(db: Database, owner: Owner, path: str) -> AsyncIterator[None]:
     """A conflict inside is written as an event in a database transaction of its own, then goes on its way."""
     try:
         yield
     except ConflictError as error:
-        await projection.record_conflict(db, owner.tenant, run_id(owner), error)
+        await projection.record_conflict(db, owner.tenant, run_id(owner), path, error)
         raise
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -17,14 +17,15 @@ from casework.durable.contracts import SweepReport
 from casework.durable.starting import start_of
 from casework.errors import CaseworkError
 from casework.store import runs
-from casework.store.runs import RunRow
+from casework.store.paging import Cursor
+from casework.store.rows import RunRow
 
 log = logging.getLogger("casework.sweep")
 
 PENDING_AGE = timedelta(seconds=10)
 """A row younger than this is still being started by the API."""
 QUIET_AGE = timedelta(seconds=30)
-"""A row written more recently than this is not asked about."""
+"""A run younger than this is not asked about."""
 BATCH = 500
 
 
@@ -46,22 +47,35 @@ class SweepActivity:
             RetryableError: the engine cannot be reached.
         """
         async with self._services.db.transaction() as conn:
-            pending = await runs.pending_older_than(conn, PENDING_AGE, BATCH)
-            quiet = await runs.quiet_open_runs(conn, QUIET_AGE)
+            pending = await runs.pending_older_than(conn, datetime.now(UTC) - PENDING_AGE, limit=BATCH)
         started = 0
         for row in pending:
             started += await self._start(row)
-        open_ids = await self._open_in_engine() if quiet else set()
-        failed = 0
-        for row in quiet:
-            if str(row.run_id) not in open_ids:
-                failed += await self._close(row)
-        return SweepReport(started, failed, len(pending) + len(quiet))
+        failed, seen = await self._close_gone()
+        return SweepReport(started, failed, len(pending) + seen)
+
+    async def _close_gone(self) -> tuple[int, int]:
+        """Open rows are read page by page and compared with what the engine lists as open."""
+        before, after = datetime.now(UTC) - QUIET_AGE, None
+        open_ids: set[str] | None = None
+        failed = seen = 0
+        while True:
+            async with self._services.db.transaction() as conn:
+                page = await runs.open_runs(conn, before=before, after=after, limit=BATCH)
+            if page and open_ids is None:
+                open_ids = await self._open_in_engine()
+            for row in page:
+                if str(row.run_id) not in (open_ids or ()):
+                    failed += await self._close(row)
+            seen += len(page)
+            if len(page) < BATCH:
+                return failed, seen
+            after = Cursor(page[-1].created_at, page[-1].run_id)
 
     async def _start(self, row: RunRow) -> int:
         """Start a row that was left PENDING; one that cannot be started does not hold up the others."""
         try:
-            bundle = await self._services.bundle(row.tenant, row.workflow, row.workflow_version)
+            bundle = await self._services.bundle(row.tenant, row.workflow_name, row.workflow_version)
             await self._runs.start(start_of(row, bundle.to_plain()))
         except CaseworkError as error:
             log.warning("run %s could not be started: %s", row.run_id, error)

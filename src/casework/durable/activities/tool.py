@@ -60,11 +60,11 @@ class ToolActivity:
     async def _claim(self, call: ToolCall, tool: Tool) -> tuple[Claimed, ToolContext, Plain]:
         """First transaction: outbox, claim, and what the tool may look at."""
         owner, tenant = run_id(call.owner), call.owner.tenant
-        async with recorded(self._services.db, call.owner), self._services.db.transaction() as conn:
+        async with recorded(self._services.db, call.owner, call.path), self._services.db.transaction() as conn:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
             claimed = await ledger.claim(conn, _claim_of(call, tool, arguments))
-            run = await runs.get(conn, tenant, owner)
+            request = await runs.request_of(conn, tenant, owner)
             evidence = await ledger.evidence(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(
@@ -73,7 +73,7 @@ class ToolActivity:
             path=call.path,
             key=str(claimed.step_id),
             attempt=claimed.attempt,
-            input={} if run is None else run.input,
+            input=request or {},
             evidence=evidence,
             policies=governed,
         )
@@ -89,16 +89,16 @@ class ToolActivity:
             result = await invoke(tool, context, arguments)
         except ToldError as error:
             text = str(error)
-            return await patiently(lambda: self._commit(call, attempt, "FAILED", None, text))
+            return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
         fault_point("acted", call.path)
-        reply = await patiently(lambda: self._commit(call, attempt, "COMPLETED", result, None))
+        reply = attempt.in_time(await patiently(lambda: self._commit(call, attempt, "COMPLETED", result, None)))
         fault_point("committed", call.path)
         return reply
 
     async def _commit(
         self, call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
-    ) -> ToolReply:
-        """Second transaction: result, tool message and event, or none of them."""
+    ) -> ToolReply | None:
+        """Second transaction: result, tool message and event, or none of them; None where it came too late."""
         async with self._services.db.transaction() as conn:
             return await _write(conn, call, attempt, state, result, error)
 
@@ -112,20 +112,20 @@ class ToolActivity:
                 if not await ledger.lock_attempt(conn, tenant, owner, call.path, attempt.number):
                     raise RetryableError(f"attempt {attempt.number} of {call.path} is no longer the current one")
                 result = await invoke(tool, replace(context, connection=conn), arguments)
-                reply = await _write(conn, call, attempt, "COMPLETED", result, None)
+                reply = attempt.in_time(await _write(conn, call, attempt, "COMPLETED", result, None))
         except ToldError as error:
-            return await self._commit(call, attempt, "FAILED", None, str(error))
+            return attempt.in_time(await self._commit(call, attempt, "FAILED", None, str(error)))
         fault_point("committed", call.path)
         return reply
 
 
 async def _write(
     conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
-) -> ToolReply:
+) -> ToolReply | None:
     owner, tenant = run_id(call.owner), call.owner.tenant
     written = await ledger.commit(conn, attempt.result(state, result, error=error))
     if written.outcome == "stale":
-        raise RetryableError(f"attempt {attempt.number} of {call.path} came too late; a newer one has the step")
+        return None
     if call.position:
         await messages.write(
             conn,
