@@ -25,6 +25,7 @@ from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
+from casework.durable.faulting import drill_interceptors
 from casework.durable.schedules import ensure_sweep
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
@@ -73,6 +74,7 @@ def make_worker(client: Client, services: Services, settings: Settings) -> Worke
         task_queue=settings.temporal.task_queue,
         workflows=[CaseRun, Sweep],
         activities=activities,
+        interceptors=drill_interceptors(),
         workflow_runner=workflow_runner(),
         max_cached_workflows=settings.worker.cache_size,
         max_concurrent_activities=settings.worker.max_activities,

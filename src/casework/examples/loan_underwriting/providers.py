@@ -8,6 +8,7 @@ from casework.examples.loan_underwriting.csv_evidence import CsvEvidence
 from casework.examples.loan_underwriting.evidence import EvidenceProvider
 from casework.examples.loan_underwriting.fixtures import FixtureEvidence
 from casework.examples.loan_underwriting.http_evidence import HttpEvidence
+from casework.examples.loan_underwriting.http_income import HttpIncome
 from casework.examples.loan_underwriting.settings import LoanSettings
 
 
@@ -20,4 +21,6 @@ def evidence_provider() -> EvidenceProvider:
 def _provider(settings: LoanSettings) -> EvidenceProvider:
     # A file of applications is read once and kept, hence one provider per settings.
     base: EvidenceProvider = CsvEvidence(settings.evidence_csv) if settings.evidence_csv else FixtureEvidence()
+    if settings.income_url:
+        base = HttpIncome(settings.income_url, base)
     return HttpEvidence(settings.bureau_url, base) if settings.bureau_url else base

@@ -1,0 +1,97 @@
+"""The two fault points that lie outside activity bodies, as a worker's interceptor; workers of drills alone have it.
+
+`sent`: the destination has the call and has not answered; known by the file that it leaves. `reported`: the workflow
+has learned of a result, and the workflow task that learned it is not done. Workflow code knows nothing of either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from casework import ids
+from casework.durable.activities.faults import Fault, FaultFolder, fault_folder, fault_point, strike
+from casework.durable.contracts import CALL_TOOL, ToolCall
+
+LOOK_EVERY_S = 0.005
+
+
+def drill_interceptors() -> Sequence[Interceptor]:
+    """The interceptor, where this process takes part in a drill."""
+    folder = fault_folder()
+    return () if folder is None else (FaultInterceptor(folder),)
+
+
+class FaultInterceptor(Interceptor):
+    """Adds the points `sent` and `reported`."""
+
+    def __init__(self, folder: FaultFolder) -> None:
+        self._folder = folder
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002  # the SDK's name
+        """Watch over tool calls."""
+        return _WatchedActivity(next, self._folder)
+
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:  # noqa: A002, ARG002  # the SDK's name
+        """Watch over results."""
+        return _WatchedWorkflow
+
+
+class _WatchedActivity(ActivityInboundInterceptor):
+    def __init__(self, inner: ActivityInboundInterceptor, folder: FaultFolder) -> None:
+        super().__init__(inner)
+        self._folder = folder
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
+        call = input.args[0] if input.args else None
+        fault = self._due(call) if isinstance(call, ToolCall) else None
+        if fault is None:
+            return await super().execute_activity(input)
+        watching = asyncio.create_task(_strike_when_received(self._folder, fault, call))
+        try:
+            return await super().execute_activity(input)
+        finally:
+            watching.cancel()
+
+    def _due(self, call: ToolCall) -> Fault | None:
+        return self._folder.due("sent", call.owner.run_id, call.path)
+
+
+async def _strike_when_received(folder: FaultFolder, fault: Fault, call: Any) -> None:
+    received = folder.received / str(ids.step_id(UUID(call.owner.run_id), call.path))
+    while not received.exists():  # noqa: ASYNC110  # another process makes the file; no event tells
+        await asyncio.sleep(LOOK_EVERY_S)
+    strike(folder, fault, call.owner.run_id, call.path)
+
+
+class _WatchedWorkflow(WorkflowInboundInterceptor):
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_WatchedResults(outbound))
+
+
+class _WatchedResults(WorkflowOutboundInterceptor):
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002  # the SDK's name
+        handle = super().start_activity(input)
+        if input.activity == CALL_TOOL and input.activity_id is not None:
+            path, run = input.activity_id, workflow.info().workflow_id
+            handle.add_done_callback(lambda done: _learned(done, run, path))
+        return handle
+
+
+def _learned(done: Any, run: str, path: str) -> None:
+    if workflow.unsafe.is_replaying() or done.cancelled() or done.exception() is not None:
+        return
+    fault_point("reported", path, run)

@@ -1,0 +1,65 @@
+"""What an application gives so that `casework demo` and `casework drill` can run it: cases, policies, a destination.
+
+The commands know no application. They submit these inputs, load these policies as their owner, and start the
+destination as a process of its own, whose counts say from outside what really happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A server outside the platform that tools act on, and that counts.
+
+    `command` is started with `--port 0 --latency SECONDS --received FOLDER` behind it and prints `Listening on URL`.
+    It leaves an empty file named by the call in FOLDER when a call has arrived and taken effect, and answers `latency`
+    later. `GET /counts` gives `{"calls": {NAME: n}, "effects": {NAME: n}, "in_flight": [NAME]}`. NAME is the
+    idempotency key of the call, or for a tool that only reads `TOOL:SUBJECT`, with the subject as the tag field of the
+    input has it. `PUT /latency` with `{"seconds": n}` changes the latency.
+    """
+
+    command: tuple[str, ...]
+    variables: tuple[str, ...]
+    """Environment variables of the workers that get its URL."""
+    keyed: tuple[str, ...] = ()
+    """Tools whose calls carry the idempotency key there."""
+    reads: tuple[str, ...] = ()
+    """Tools that only read there."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """One application's part. Tools are called in every case; the first input is the case that people look at."""
+
+    workflow: str
+    inputs: tuple[tuple[str, Mapping[str, Any]], ...]
+    """Label and input of each case."""
+    tools: tuple[str, ...]
+    """The tools that a case calls, in the order of their stages."""
+    policy: Path
+    """The policy in force, as its owner would load it."""
+    changed_policy: Path
+    """A later version, under which the first case gets another recommendation."""
+    destination: Destination
+    tag_field: str
+    """A text field of the input; the destination takes `VALUE.TAG` for the same subject as VALUE, counted apart."""
+    approve: str = "approve"
+    """The command that ends a case well, and `outcome` what it ends with."""
+    outcome: str = "approved"
+    reject: str = "reject"
+    more_info: str = "more_info"
+    question: str = "What makes this acceptable?"
+    """What the scripted reviewer asks for with `more_info`."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further environment variables of the workers."""
+
+    def tagged(self, tag: str, number: int = 0) -> dict[str, Any]:
+        """Input `number` as a case of its own: its subject carries the tag."""
+        made = dict(self.inputs[number % len(self.inputs)][1])
+        made[self.tag_field] = f"{made[self.tag_field]}.{tag}"
+        return made
