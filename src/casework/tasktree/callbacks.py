@@ -101,6 +101,8 @@ async def await_stages(
     """
     cancelled: asyncio.CancelledError | None = None
     pending = first if first is not None else next(steps, None)
+    if pending is not None:
+        HERE.set(node)  # the calling task is the node's own, or the Commander's, which sets it back
     while pending is not None:
         stage, awaitable = pending
         try:
@@ -111,6 +113,7 @@ async def await_stages(
             if isinstance(error, asyncio.CancelledError):
                 cancelled = error
             callback_failed(node, stage, error)
+        node._commander._stop_if_dropped()
         pending = next(steps, None)
     return cancelled
 

@@ -147,6 +147,7 @@ class Commander(TaskNode):
         """
         if self._state is not NodeState.ACTIVE:
             raise CommanderNotRunningError("exit() was called on a Commander that does not run.")
+        self._stop_if_dropped()
         if self._exited:
             return
         self._exited = True
@@ -227,11 +228,11 @@ class Commander(TaskNode):
             move(self, NodeState.EXCEPTION if self._flags & FAILED else NodeState.COMPLETED)
         if not self._exited and self._first is not None:
             self._result = self._first._result
-        token = HERE.set(self)
+        self._token = HERE.set(self)
         try:
             return await self._run_end_stages()
         finally:
-            HERE.reset(token)
+            self._leave_context()
             self._flags |= CLOSED
             for future in self._waiters or ():
                 if not future.done():
@@ -292,6 +293,11 @@ class Commander(TaskNode):
     def _drops(self) -> bool:
         """Whether the engine is dropping the tree from memory."""
         return self._is_unwinding is not None and self._is_unwinding()
+
+    def _stop_if_dropped(self) -> None:
+        """Go no further where the engine is dropping the tree: there is nobody to go on for."""
+        if self._drops():
+            raise asyncio.CancelledError
 
     def _lets_go(self, error: BaseException) -> bool:
         """Whether `error` only means that nobody will run this code any further."""

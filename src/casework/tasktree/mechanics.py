@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
-from casework.tasktree.context import HERE
 from casework.tasktree.errors import (
     AlreadyAttachedError,
     CommanderNotRunningError,
@@ -72,8 +71,8 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
     if parent._state is not _ACTIVE or parent._flags & REFUSES or parent._commander._flags & REFUSES:
         raise refusal(parent, node)
     commander = parent._commander
-    if commander._is_unwinding is not None and commander._is_unwinding():
-        raise asyncio.CancelledError
+    if commander._is_unwinding is not None:
+        commander._stop_if_dropped()
     name = node._name
     if parent._children is None or parent._counters is None:
         parent._children = []
@@ -175,7 +174,6 @@ def _end(node: TaskNode) -> bool:
 
 
 async def _end_later(node: TaskNode, steps: Iterator[Pending], first: Pending) -> None:
-    HERE.set(node)
     await await_stages(node, steps, first)
     node._task = None
     _close(node)

@@ -193,6 +193,7 @@ class TaskNode:
         if self._state is NodeState.PENDING:
             move(self, NodeState.TERMINATED)
             return
+        self._commander._stop_if_dropped()
         self._doom()
         if self._is_above(HERE.get()):
             await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
@@ -227,8 +228,7 @@ class TaskNode:
 
     @types.coroutine
     def _until_closed(self, *, in_tree: bool) -> Generator[Any, None, None]:
-        if self._commander._drops():
-            raise asyncio.CancelledError
+        self._commander._stop_if_dropped()
         if self._waiters is None:
             self._waiters = {}
         future = self._commander._create_future()
