@@ -54,6 +54,11 @@ class ModelAnswer:
 class LanguageModel(Protocol):
     """A model that can be asked."""
 
+    @property
+    def name(self) -> str:
+        """The full reference, as in `scripted:underwriter` or `openai:gpt-5`."""
+        ...
+
     async def request(self, request: ModelRequest) -> ModelAnswer:
         """Ask once.
 

@@ -23,6 +23,7 @@ from casework.values import content_hash
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach an address: one that is not there should not use up the attempt."""
 
+_INSTALL = "Install 'casework[models]', or the provider's own package."
 _NO_KEY = "not-set"
 """Sent where an address needs no key: the client insists on one."""
 
@@ -107,7 +108,10 @@ class Models:
 
     def _provided(self, kind: str, name: str, provider: LlmProvider | None) -> LanguageModel:
         def build() -> BuiltModel:
-            return self._openai(name, provider) if kind == "openai" else _any(kind, name, provider)
+            try:
+                return self._openai(name, provider) if kind == "openai" else _any(kind, name, provider)
+            except ImportError as error:
+                raise FatalError(f"{kind}:{name} needs a package that is not installed: {error}. {_INSTALL}") from None
 
         return ProviderModel(f"{kind}:{name}", build, self._options(provider))
 
@@ -148,12 +152,15 @@ class Models:
 
 
 def _known(kind: str) -> bool:
-    from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - heavy, and only for other providers
-
     try:
+        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - heavy, and only for other providers
+
         infer_provider_class(kind)
-    except (ValueError, ImportError):
+    except ValueError:
         return False
+    except ImportError:
+        # Known, but its package is not here: that is said when it is asked.
+        return True
     return True
 
 
@@ -191,8 +198,6 @@ def _any(kind: str, name: str, provider: LlmProvider | None) -> BuiltModel:
         if not given:
             return BuiltModel(infer_model(f"{kind}:{name}"), key)
         return BuiltModel(infer_model(f"{kind}:{name}", lambda known: infer_provider_class(known)(**given)), key)
-    except ImportError as error:
-        raise FatalError(f"Provider {kind!r} needs a package that is not installed: {error}") from None
     except TypeError:
         raise FatalError(
             f"Provider {kind!r} takes no {' and '.join(given)}. Use its own environment variables."

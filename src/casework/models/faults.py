@@ -22,12 +22,13 @@ def classified(error: Exception, reference: str, key: str | None = None) -> Oper
 
     Raise it `from None`: the original may hold a part of the key in its text.
     """
+    if isinstance(error, OperationError):
+        return error
     from pydantic_ai import exceptions as theirs  # noqa: PLC0415 - loaded by now, and heavy
 
     said = _said(error, key)
+    found: OperationError
     match error:
-        case OperationError():
-            found: OperationError = error
         case theirs.ModelQuotaExceededError():
             found = FatalError(f"{reference}: the account's quota is used up: {said}. Raise it, or change model.")
         case theirs.ModelHTTPError():

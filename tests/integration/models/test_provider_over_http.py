@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 
 from casework.agents import Message, ModelRequest, ToolSchema
 from casework.errors import FatalError, RetryableError
-from casework.graph.manifests import LlmProvider
+from casework.graph.manifests import AiAgent, LlmProvider
 from casework.models.catalogue import Models
 from casework.testing import OpenAiServer, Reply, calls, cut, fails, hangs, says
 from casework.values import clean, dumps
@@ -48,7 +49,9 @@ def ask(*said: Message, schema: object = None) -> ModelRequest:
     return ModelRequest("You underwrite.", messages, (TOOL,), schema)
 
 
-async def answer_of(replies: Iterable[Reply], request: ModelRequest, deadline: float = 10.0, **spec: object):
+async def answer_of(
+    replies: Iterable[Reply], request: ModelRequest, deadline: float = 10.0, **spec: object
+) -> tuple[Any, OpenAiServer]:
     with OpenAiServer(replies) as server:
         model = Models(deadline=deadline).resolve(None, provider(server.url, **spec))
         try:
@@ -261,7 +264,5 @@ async def test_max_tokens_goes_out_under_the_name_that_compatible_servers_know()
     assert server.requests[0].body["max_tokens"] == 77
 
 
-def _agent(provider_name: str):
-    from casework.graph.manifests import AiAgent
-
+def _agent(provider_name: str) -> AiAgent:
     return AiAgent.model_validate({"metadata": {"name": "a"}, "spec": {"provider": provider_name}})

@@ -2,7 +2,8 @@
 
 Start it with `casework dev --app casework.examples.loan_underwriting:app`. Read `manifests/loan-underwriting.yaml`
 first (the graph, the agent), then `tools.py` (what the agent may do), `evidence.py` (what facts there are) and
-`script.py` (the model that answers when no real one is set). `settings.py` lists the variables that change the source of evidence.
+`script.py` (the model that answers when no real one is set). `settings.py` lists the variables that choose another
+source of evidence.
 """
 
 from casework.examples.loan_underwriting.application import app
