@@ -1,79 +1,217 @@
-"""An application: the tools, manifests and scripts that worker, API and command line load as one object."""
+"""An application is one object: its tools, its manifests, and what else a worker needs to run them.
+
+Worker, API and command line load the same one, by `package.module:attribute`. Nothing is read or admitted until it is
+asked for, so that making an App costs nothing and its module can be imported anywhere.
+"""
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import importlib.util
+import sys
+import tomllib
+import traceback
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
 
-from casework.agents.toolbox import Toolbox
-from casework.agents.tools import Tool
-from casework.errors import InputError
-from casework.graph.bundle import PinnedWorkflow
-from casework.policy import PolicyLimits, normalise_purpose, parse_policy
+from casework.errors import InputError, ManifestError, NotFoundError
+
+if TYPE_CHECKING:
+    from casework.agents.toolbox import Toolbox
+    from casework.agents.tools import Tool
+    from casework.graph.bundle import PinnedWorkflow
+    from casework.graph.manifests import Manifest
+
+CONFIG = "casework.toml"
+"""The file in the working folder that names the App, as in `app = "shop.casework:app"`."""
 
 
 class App:
-    """What a project gives to Casework."""
+    """An application of this platform.
+
+    Args:
+        tools: functions made tools by `@tool`; their names are unique.
+        manifests: files (a path, or a resource of a package) and ready manifests, in any mixture.
+        providers: ready `LlmProvider` manifests beside those in `manifests`.
+        modules: modules with free trees, by which a worker finds them.
+        scripts: scripted models by the name that a provider of type `scripted` refers to.
+        evidence: what the application's tools get their evidence from; the platform only carries it.
+
+    Raises:
+        ToolDeclarationError: two tools have one name, or a thing is no tool.
+    """
 
     def __init__(
         self,
         tools: Iterable[Tool] = (),
-        manifests: Iterable[Any] = (),
-        providers: Iterable[Any] = (),
-        modules: Iterable[Any] = (),
+        manifests: Iterable[str | Path | Traversable | Manifest] = (),
+        providers: Iterable[Manifest] = (),
+        modules: Iterable[ModuleType] = (),
         scripts: Mapping[str, Any] | None = None,
-        policy: Path | None = None,
-        rehearsal: Any = None,
+        evidence: Any = None,
     ) -> None:
-        self.toolbox = Toolbox(tools)
-        self.manifests = tuple(manifests)
+        from casework.agents.toolbox import Toolbox  # noqa: PLC0415 - `import casework.app` stays quick
+
+        self.toolbox: Toolbox = Toolbox(tools)
+        self.manifests = tuple([manifests] if isinstance(manifests, (str, Path)) else manifests)
         self.providers = tuple(providers)
         self.modules = tuple(modules)
-        self.scripts = dict(scripts or {})
-        self.policy = policy
-        self.rehearsal = rehearsal
+        self.scripts: Mapping[str, Any] = MappingProxyType(dict(scripts or {}))
+        self.evidence = evidence
 
-    def workflows(self) -> dict[str, PinnedWorkflow]:
-        """The admitted workflows by name."""
-        return self._admitted
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in the order given."""
+        return tuple(self.toolbox)
+
+    def workflows(self) -> Mapping[str, PinnedWorkflow]:
+        """The admitted workflows by name; files are read and manifests admitted on the first call.
+
+        Raises:
+            ManifestError: a file cannot be read, or a manifest is refused; lists every problem.
+        """
+        return self._workflows
+
+    def workflow(self, name: str) -> PinnedWorkflow:
+        """The admitted workflow of that name.
+
+        Raises:
+            ManifestError: as `workflows`.
+            NotFoundError: there is none; suggests a near name.
+        """
+        found = self._workflows.get(name)
+        if found is None:
+            raise NotFoundError(f"There is no workflow {name!r}; {_choices(name, self._workflows)}")
+        return found
 
     @cached_property
-    def _admitted(self) -> dict[str, PinnedWorkflow]:
-        from ruamel.yaml import YAML
+    def _workflows(self) -> Mapping[str, PinnedWorkflow]:
+        from casework.graph.admission import admit  # noqa: PLC0415 - as above
 
-        from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
+        admitted = admit(self._read(), self.toolbox.names, scripts=self.scripts)
+        return MappingProxyType({pinned.name: pinned for pinned in admitted})
 
-        kinds: dict[str, Any] = {"AiWorkflow": AiWorkflow, "AiAgent": AiAgent, "LlmProvider": LlmProvider}
-        found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
-        for path in self.manifests:
-            for plain in YAML(typ="safe").load_all(path.read_text()):
-                made = kinds[plain["kind"]].model_validate(plain)
-                found[plain["kind"]][made.name] = made
-        return {
-            name: PinnedWorkflow(made, found["AiAgent"], found["LlmProvider"])
-            for name, made in found["AiWorkflow"].items()
-        }
-
-    def fixture_limits(self, purpose: str) -> PolicyLimits | None:
-        """The shipped limits of a purpose, for the setting `fixture`."""
-        return self._fixture_policy.get(normalise_purpose(purpose))
-
-    @cached_property
-    def _fixture_policy(self) -> dict[str, PolicyLimits]:
-        if self.policy is None:
-            return {}
-        return {row.purpose: row for row in parse_policy(self.policy.read_text(), name=self.policy.name).limits}
+    def _read(self) -> list[Manifest]:
+        made: list[Manifest] = []
+        problems: list[str] = []
+        for source in (*self.manifests, *self.providers):
+            try:
+                made += _manifests(source)
+            except ManifestError as error:
+                problems.append(str(error))
+        if problems:
+            raise ManifestError("\n".join(problems))
+        return made
 
 
-def load_app(reference: str | None) -> App:
-    """The App that `package.module:attribute` names."""
-    if reference is None or ":" not in reference:
-        raise InputError(f"{reference!r} names no App. Pass --app package.module:name.", field="app")
-    module, _, attribute = reference.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if not isinstance(found, App):
-        raise InputError(f"{reference} is no casework.App.", field="app")
+def _manifests(source: str | Path | Traversable | Manifest) -> list[Manifest]:
+    from casework.graph.loading import load  # noqa: PLC0415 - as above
+    from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider  # noqa: PLC0415 - as above
+
+    if isinstance(source, (AiWorkflow, AiAgent, LlmProvider)):
+        return [source]
+    place = Path(source) if isinstance(source, str) else source
+    if not isinstance(place, (Path, Traversable)):
+        raise ManifestError(f"{source!r:.100} is no manifest. Pass a file's path, or a manifest.", field="manifests")
+    try:
+        content = place.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ManifestError(
+            f"{place}: this file cannot be read: {getattr(error, 'strerror', None) or error}. Correct the path.",
+            field="manifests",
+        ) from None
+    return load(content, place.name if not isinstance(place, Path) else str(place))
+
+
+def load_app(reference: str | None = None, *, environment: str | None = None, folder: Path | None = None) -> App:
+    """The application that `reference` names as `package.module:attribute`.
+
+    Without one, `environment` (the value of CASEWORK_APP) is taken, else `app` in `casework.toml` in `folder`. Modules
+    in `folder`, the working folder unless given, can be imported.
+
+    Raises:
+        InputError: nothing names an application, or what is named is not there, is no App, or fails on import.
+    """
+    folder = (folder or Path.cwd()).resolve()
+    found, origin = _reference(reference, environment, folder)
+    module_name, colon, attribute = found.strip().partition(":")
+    if not colon or not module_name or not attribute:
+        raise InputError(
+            f"{origin} is {found!r}: that names no application. Write it as package.module:attribute.", field="app"
+        )
+    app = _attribute(_module(module_name, folder, origin), attribute, origin)
+    if not isinstance(app, App):
+        hint = " Leave out the call and name the App itself." if callable(app) else ""
+        raise InputError(f"{origin}: {found!r} is of type {type(app).__name__}, not an App.{hint}", field="app")
+    return app
+
+
+def _reference(reference: str | None, environment: str | None, folder: Path) -> tuple[str, str]:
+    if reference is not None:
+        return reference, "--app"
+    if environment is not None and environment.strip():
+        return environment, "CASEWORK_APP"
+    file = folder / CONFIG
+    try:
+        configured = tomllib.loads(file.read_text("utf-8")).get("app")
+    except FileNotFoundError:
+        raise InputError(
+            f"No application is named. Pass --app package.module:attribute, set CASEWORK_APP, or write "
+            f'app = "package.module:attribute" into {file}.',
+            field="app",
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}. Correct it.", field="app") from None
+    if not isinstance(configured, str):
+        raise InputError(f'{file} names no application. Write app = "package.module:attribute" into it.', field="app")
+    return configured, str(file)
+
+
+def _module(name: str, folder: Path, origin: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise InputError(f"{origin}: {name!r} is no module's name. Write it as package.module.", field="app")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+        importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise InputError(
+                f"{origin}: there is no module {error.name!r} in {folder} or among the installed packages. "
+                "Correct the name, or run in the folder that has it.",
+                field="app",
+            ) from None
+        raise _failed(name, origin, error) from error
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
+        raise _failed(name, origin, error) from error
+
+
+def _failed(name: str, origin: str, error: BaseException) -> InputError:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+    where = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
+    return InputError(f"{origin}: importing {name!r} fails{where}: {type(error).__name__}: {error}", field="app")
+
+
+def _attribute(module: ModuleType, path: str, origin: str) -> Any:
+    found: Any = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            apps = [key for key, value in vars(module).items() if isinstance(value, App)]
+            names = apps or [key for key in vars(module) if not key.startswith("_")]
+            raise InputError(f"{origin}: {module.__name__} has no {path!r}; {_choices(path, names)}", field="app")
+        found = getattr(found, name)
     return found
+
+
+def _choices(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    there_are = f"there are {', '.join(names[:20])}." if names else "there are none."
+    return there_are + (f" Did you mean {near[0]!r}?" if near else "")

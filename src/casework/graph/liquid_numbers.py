@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Context, Decimal, DivisionByZero, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation
 from functools import wraps
 from typing import Any
 
@@ -66,7 +66,7 @@ def _arithmetic(operation: Callable[..., Decimal | int]) -> Callable[..., Any]:
         try:
             made = operation(*(_number(arg) for arg in args))
         except (DivisionByZero, InvalidOperation, ZeroDivisionError, TypeError):
-            raise FilterArgumentError(f"{operation.__name__}: no result for {args!r:.100}", token=None) from None
+            raise FilterArgumentError(f"there is no such result for {args!r:.100}", token=None) from None
         number = _number(made)
         return int(number) if whole or isinstance(made, int) else Number(number)
 
@@ -82,7 +82,7 @@ def _divide(left: Decimal, right: Decimal) -> Decimal | int:
 
 def _round(number: Decimal, digits: Decimal = Decimal(0)) -> Decimal | int:
     places = min(max(int(digits), 0), MAX_DIGITS)
-    rounded = number.quantize(Decimal(1).scaleb(-places), context=_DECIMAL)
+    rounded = number.quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_UP, context=_DECIMAL)
     return rounded if places else int(rounded)
 
 

@@ -1,0 +1,166 @@
+"""From files to manifests: every problem of a file at once, each with line, path, value and remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from casework.errors import ManifestError
+from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS, Manifest, NodeType
+from casework.graph.sources import Document, Path, read, where
+from casework.values import Plain
+
+_SHOWN = 60
+_VERSION = f"Add `apiVersion: {API_VERSION}`."
+_SHOWN_PROBLEMS = 50
+_SECRET = ("key", "secret", "token", "password", "credential")
+
+
+def load(text: str | bytes, name: str = "manifest") -> list[Manifest]:
+    """The manifests of a file: YAML, of one or more documents, or JSON. `name` is the file's, for messages.
+
+    Raises:
+        ManifestError: the text cannot be read, or manifests in it are refused; all of them are listed.
+    """
+    documents = read(text, name)
+    if not documents:
+        raise ManifestError(f"{name}: it holds no manifest. Write `apiVersion: {API_VERSION}`, kind, metadata, spec.")
+    made: list[Manifest] = []
+    problems: list[str] = []
+    for document in documents:
+        found = _manifest(document, name)
+        if isinstance(found, list):
+            problems.extend(found)
+        else:
+            made.append(found)
+    if problems:
+        raise ManifestError(_listed(problems))
+    return made
+
+
+def schemas() -> dict[str, Plain]:
+    """The JSON Schema of each kind of manifest, for editors."""
+    return {kind: model.model_json_schema(by_alias=True, mode="validation") for kind, model in KINDS.items()}
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """` Did you mean 'agentRef'?` where `word` is near one of `known`, else nothing."""
+    names = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(str(word).casefold(), names, n=1, cutoff=0.6)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def _listed(problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    more = [f"and {len(problems) - _SHOWN_PROBLEMS} more"] if len(problems) > _SHOWN_PROBLEMS else []
+    return "\n".join([f"{len(problems)} problems:", *problems[:_SHOWN_PROBLEMS], *more])
+
+
+def _manifest(document: Document, name: str) -> Manifest | list[str]:
+    value = document.value
+    if not isinstance(value, dict):
+        what = type(value).__name__
+        return [f"{name}:{document.line(())}: a manifest is a mapping of apiVersion, kind, metadata, spec, not {what}."]
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        return [f"{name}:{document.line(('kind',))}: kind: {_kind_problem(kind)}"]
+    version = [] if "apiVersion" in value else [f"{name}:{document.line(())}: apiVersion: it is missing. {_VERSION}"]
+    try:
+        made = KINDS[kind].model_validate(value)
+    except ValidationError as error:
+        return version + [_problem(detail, document, name, KINDS[kind]) for detail in _telling(error)]
+    return version or made
+
+
+def _telling(error: ValidationError) -> list[ErrorDetails]:
+    """The errors without those that only follow from others: a list is too short because its items are wrong."""
+    found = error.errors(include_url=False)
+    places = [detail["loc"] for detail in found]
+
+    def inside(loc: Path) -> bool:
+        return any(len(place) > len(loc) and place[: len(loc)] == loc for place in places)
+
+    return [detail for detail in found if not (detail["type"] == "too_short" and inside(detail["loc"]))]
+
+
+def _kind_problem(kind: object) -> str:
+    if kind is None:
+        return f"it is missing. Add one of {', '.join(KINDS)}."
+    if kind in LATER_KINDS:
+        return f"{kind} is not available in this release. There are {', '.join(KINDS)}."
+    return f"{kind!r:.{_SHOWN}} is not known; there are {', '.join(KINDS)}.{nearest(kind, KINDS)}"
+
+
+def _problem(detail: ErrorDetails, document: Document, name: str, model: type[BaseModel]) -> str:
+    path: Path = detail["loc"]
+    place = where(path)
+    return f"{name}:{document.line(path)}: {place + ': ' if place else ''}{_what(detail, path, model)}"
+
+
+def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return _unknown_field(path, model)
+    if kind == "literal_error":
+        known = list(get_args(NodeType)) if path[-1] == "type" else _literals(str(context.get("expected", "")))
+        return f"{_shown(detail, path)} is not known; there are {', '.join(known)}.{nearest(detail['input'], known)}"
+    if kind in ("model_type", "dict_type", "model_attributes_type"):
+        return f"{_shown(detail, path)} is no mapping. Write `name: value` lines below it."
+    if kind == "string_pattern_mismatch":
+        return f"{_shown(detail, path)} {_pattern_words(str(context.get('pattern', '')))}."
+    message = detail["msg"].removeprefix("Value error, ")
+    ready = {"missing": "it is missing. Add it.", "value_error": f"{message}."}
+    return ready.get(kind, f"{_shown(detail, path)}: {message[:1].lower()}{message[1:]}.")
+
+
+def _unknown_field(path: Path, model: type[BaseModel]) -> str:
+    field = str(path[-1])
+    if any(word in field.casefold() for word in _SECRET):
+        return (
+            f"a key may not stand in a manifest. Remove {field!r} and name where it is read from: "
+            "keyRef: {env: NAME} or keyRef: {file: PATH}."
+        )
+    known = _fields_at(path[:-1], model)
+    return f"there is no field {field!r:.{_SHOWN}}; there are {', '.join(known)}.{nearest(field, known)}"
+
+
+def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
+    """The fields of the model that `path` leads to."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        by_alias = {field.alias or name: field for name, field in model.model_fields.items()}
+        model = next(_models(by_alias[part].annotation)) if part in by_alias else model
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+def _literals(expected: str) -> list[str]:
+    return [word.strip(" '") for word in expected.replace(" or ", ",").split(",") if word.strip(" '")]
+
+
+def _pattern_words(pattern: str) -> str:
+    if "a-z0-9-" in pattern:
+        return "is no name: use lower-case letters, digits and inner dashes"
+    if "_-" in pattern:
+        return "is no id: use letters, digits, `_` and `-`, a letter first"
+    return "is no key: use letters, digits and `_`, a letter first"
+
+
+def _shown(detail: ErrorDetails, path: Path) -> str:
+    """The wrong value, shortened; never what stands where a key might."""
+    if any(word in str(part).casefold() for part in path for word in ("keyref", *_SECRET[1:])):
+        return "this value"
+    text = repr(detail["input"])
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
