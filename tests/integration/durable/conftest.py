@@ -72,7 +72,7 @@ class House:
         await self.load_policy(POLICY.read_text())
 
     async def load_policy(self, text: str) -> None:
-        parsed = parse_policy(text, name="policy.csv")
+        parsed = parse_policy(text, "csv")
         async with await Database.open(self.dsn, role="casework_policy_owner") as owner, owner.transaction() as conn:
             await policy.load(conn, parsed.limits)
 

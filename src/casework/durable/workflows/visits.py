@@ -71,7 +71,7 @@ class Visit(Job):
         except StepFailedError as error:
             if error.fatal:
                 raise
-            raise VisitFailedError(error.reason) from error
+            raise VisitFailedError(str(error)) from error
 
     async def visit(self) -> commands.Outcome:
         """What the node does."""
