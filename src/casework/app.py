@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from casework.agents.tools import Tool
     from casework.graph.bundle import PinnedWorkflow
     from casework.graph.manifests import Manifest
+    from casework.policy import PolicyLimits
+    from casework.rehearsal import Rehearsal
 
 CONFIG = "casework.toml"
 """The file in the working folder that names the App, as in `app = "shop.casework:app"`."""
@@ -40,7 +42,8 @@ class App:
         providers: ready `LlmProvider` manifests beside those in `manifests`.
         modules: modules with free trees, by which a worker finds them.
         scripts: scripted models by the name that a provider of type `scripted` refers to.
-        evidence: what the application's tools get their evidence from; the platform only carries it.
+        policy: the shipped policy file (CSV, JSON, YAML), used where the setting CASEWORK_POLICY_FALLBACK is `fixture`.
+        rehearsal: what `casework demo` and `casework drill` run; an application without one has neither.
 
     Raises:
         ToolDeclarationError: two tools have one name, or a thing is no tool.
@@ -53,7 +56,8 @@ class App:
         providers: Iterable[Manifest] = (),
         modules: Iterable[ModuleType] = (),
         scripts: Mapping[str, Any] | None = None,
-        evidence: Any = None,
+        policy: Path | None = None,
+        rehearsal: Rehearsal | None = None,
     ) -> None:
         from casework.agents.toolbox import Toolbox  # noqa: PLC0415 - `import casework.app` stays quick
 
@@ -62,7 +66,8 @@ class App:
         self.providers = tuple(providers)
         self.modules = tuple(modules)
         self.scripts: Mapping[str, Any] = MappingProxyType(dict(scripts or {}))
-        self.evidence = evidence
+        self.policy = policy
+        self.rehearsal = rehearsal
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -88,6 +93,23 @@ class App:
         if found is None:
             raise NotFoundError(f"There is no workflow {name!r}; {_choices(name, self._workflows)}")
         return found
+
+    def fixture_limits(self, purpose: str) -> PolicyLimits | None:
+        """The shipped limits of a normalised purpose, or None.
+
+        Raises:
+            PolicyFileError: the shipped file is refused.
+        """
+        return self._fixtures.get(purpose)
+
+    @cached_property
+    def _fixtures(self) -> Mapping[str, PolicyLimits]:
+        from casework.policy.files import form_of, parse_policy  # noqa: PLC0415 - as above
+
+        if self.policy is None:
+            return {}
+        parsed = parse_policy(self.policy.read_text(encoding="utf-8"), form_of(self.policy.name), self.policy.name)
+        return {row.purpose: row for row in parsed.limits}
 
     @cached_property
     def _workflows(self) -> Mapping[str, PinnedWorkflow]:
