@@ -106,6 +106,8 @@ class _Compared(_Step):
     state: str
     outcome: str | None
     same: bool | None
+    own: bool | None
+    """Whether the row was ended by this attempt itself, and not by the engine's close."""
 
 
 async def claim(conn: Connection, step: StepClaim) -> Claimed:
@@ -208,7 +210,7 @@ async def _not_applied(conn: Connection, done: StepCommit, params: queries.Writi
     where = f"attempt {done.attempt} of step {done.path} of run {done.run_id}"
     if found is None or not 0 < done.attempt <= found.current:
         raise ConflictError(f"Nothing claimed {where}. Claim the step before committing it.")
-    if found.current == done.attempt and found.outcome in {"COMPLETED", "FAILED"}:
+    if found.own:
         if found.same:
             return NOOP
         raise ConflictError(f"The ledger holds another result for {where}; it stands, and this one is not written.")

@@ -7,6 +7,8 @@ to a database, so another database's migration may make them at the same moment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import psycopg
 from psycopg import AsyncConnection, sql
 
@@ -16,13 +18,15 @@ RUNTIME = "casework_runtime"
 POLICY_OWNER = "casework_policy_owner"
 
 
-async def ensure_roles(conn: AsyncConnection[tuple[object, ...]]) -> None:
+async def ensure_roles(
+    conn: AsyncConnection[tuple[object, ...]], roles: Sequence[str] = (RUNTIME, POLICY_OWNER)
+) -> None:
     """Make the roles where they are absent, and let the present login take them. `conn` is in autocommit.
 
     Raises:
         MigrationError: the login may not do it; says what an administrator has to run.
     """
-    for role in (RUNTIME, POLICY_OWNER):
+    for role in roles:
         if not await _exists(conn, role):
             await _create(conn, role)
         if not await _may_take(conn, role):

@@ -72,7 +72,7 @@ create table agent_ops.agent_context (
 );
 create index agent_context_by_run on agent_ops.agent_context (tenant, run_id, version);
 
-create view agent_ops.agent_context_latest as
+create view agent_ops.agent_context_latest with (security_invoker = true) as
 select distinct on (tenant, run_id, key) tenant, run_id, key, path, version, value, created_at
 from agent_ops.agent_context
 order by tenant, run_id, key, version desc, created_at desc, context_id;
@@ -129,7 +129,7 @@ create table agent_ops.agent_steps (
 create index agent_steps_by_run on agent_ops.agent_steps (tenant, run_id, started_at, step_id);
 create index agent_steps_in_flight on agent_ops.agent_steps (tenant, started_at) where state = 'STARTED';
 
-create view agent_ops.agent_tool_calls as
+create view agent_ops.agent_tool_calls with (security_invoker = true) as
 select tenant, step_id as tool_call_id, run_id, path, name as tool, node, turn, tool_version, arguments, hash, state,
        attempt, result, error, cleaned, started_at, updated_at, ended_at
 from agent_ops.agent_steps

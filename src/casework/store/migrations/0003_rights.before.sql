@@ -2,6 +2,7 @@
 
 grant usage on schema agent_ops, agent_policy, casework_auth to casework_runtime;
 grant select, insert, update, delete on all tables in schema agent_ops to casework_runtime;
+revoke insert, update, delete on agent_ops.agent_context_latest, agent_ops.agent_tool_calls from casework_runtime;
 grant select on all tables in schema agent_policy to casework_runtime;
 grant select on casework_auth.tokens to casework_runtime;
 

@@ -44,7 +44,9 @@ returning kind, turn, name
 -- name: compare
 select s.kind, s.turn, s.name, s.attempt as current, s.state, a.outcome,
        (s.state = %(state)s::text and s.result is not distinct from %(result)s::jsonb
-        and s.error is not distinct from %(error)s::text) as same
+        and s.error is not distinct from %(error)s::text) as same,
+       s.state <> 'STARTED' and a.attempt = s.attempt and a.outcome = s.state
+       and a.error is not distinct from s.error as own
 from agent_ops.agent_steps s
 left join agent_ops.agent_step_attempts a
        on a.tenant = s.tenant and a.step_id = s.step_id and a.attempt = %(attempt)s
