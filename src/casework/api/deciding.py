@@ -17,6 +17,7 @@ from casework.api.services import Services
 from casework.durable.contracts import Decision
 from casework.errors import FieldsError, NotFoundError, StaleReviewError, StateError
 from casework.ids import decision_id
+from casework.review import check_decision, command_name
 from casework.store import reviews, runs
 from casework.store.rows import DecisionRow, ReviewRow, RunRow
 from casework.values import instant
@@ -71,7 +72,7 @@ async def decide(
         StaleReviewError: the review cannot be decided (any more); nothing was sent, or the run rejected it.
     """
     now = await standing(services, caller.tenant, review_id)
-    decision = _decision(caller, review_id, request)
+    decision = _decision(caller, now.review, request)
     run_id = now.run.run_id
     if now.winner is not None and _is_same(now.winner, decision):
         return "accepted", decision, run_id
@@ -87,9 +88,10 @@ async def decide(
     return "accepted", decision, run_id
 
 
-def _decision(caller: Caller, review_id: UUID, request: Decide) -> Decision:
-    given = request.decision_id or str(decision_id(review_id, caller.name, request.command, request.reason))
-    return Decision(str(review_id), given, request.command, request.reason, caller.name)
+def _decision(caller: Caller, review: ReviewRow, request: Decide) -> Decision:
+    command = command_name(request.command, review.decisions)
+    given = request.decision_id or str(decision_id(review.review_id, caller.name, command, request.reason))
+    return Decision(str(review.review_id), given, command, request.reason, caller.name)
 
 
 def _is_same(winner: DecisionRow, decision: Decision) -> bool:
@@ -105,6 +107,7 @@ def _check(now: Standing, decision: Decision) -> None:
     if decision.command not in known:
         message = f"{decision.command!r} is none of this review's commands: {', '.join(known)}"
         raise FieldsError(f"{message}.", [{"field": "command", "message": message}])
+    check_decision(decision)
     refused = (now.review.refused or {}).get(decision.command)
     if refused:
         raise StateError(

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from casework.review import MAX_REASON
+
 
 def _holdable(text: str) -> str:
     """Text that is compared with columns or printed: nothing in it that PostgreSQL or a terminal cannot hold."""
@@ -21,7 +23,7 @@ Short = Annotated[
 UserName = Annotated[
     str, StringConstraints(min_length=1, max_length=320, strip_whitespace=True), AfterValidator(_holdable)
 ]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=10_000, strip_whitespace=True)]
+Reason = Annotated[str, StringConstraints(max_length=MAX_REASON, strip_whitespace=True)]
 
 
 class Body(BaseModel):
@@ -45,12 +47,12 @@ class StartRun(Body):
 class CancelRun(Body):
     """Stop a run."""
 
-    reason: Annotated[str, StringConstraints(max_length=10_000, strip_whitespace=True)] = ""
+    reason: Reason = ""
 
 
 class Decide(Body):
     """Answer a review with one of its commands."""
 
     command: Short
-    reason: Reason
+    reason: Reason = Field("", description="Needed where the agent is to read it, as with more_info.")
     decision_id: Short | None = Field(None, description="Such as a UUID: the same id is the same decision.")

@@ -6,12 +6,16 @@ Numbers with a fraction are JSON numbers with all their digits. Times are ISO-86
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 Status = Literal["PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED"]
+
+
+Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
+"""A JSON number that keeps its digits; pydantic's own schema would call it a text."""
 
 
 class Shape(BaseModel):
@@ -42,7 +46,7 @@ class Run(Shape):
     incident: Any
     tokens_in: int
     tokens_out: int
-    cost: Decimal
+    cost: Number
     created_at: str
     updated_at: str
     ended_at: str | None
@@ -64,7 +68,7 @@ class Attempt(Shape):
     latency_ms: int | None
     tokens_in: int
     tokens_out: int
-    cost: Decimal
+    cost: Number
     started_at: str
     ended_at: str | None
 
@@ -173,7 +177,7 @@ class Used(Shape):
     attempts_late: int
     tokens_in: int
     tokens_out: int
-    cost: Decimal
+    cost: Number
     latency_ms: int
 
 
@@ -292,9 +296,9 @@ class WorkflowFigures(Shape):
     tool_calls: int
     tokens_in: int
     tokens_out: int
-    cost: Decimal
+    cost: Number
     latency_ms: int
-    mean_seconds: Decimal | None
+    mean_seconds: Number | None
     outcomes: dict[str, int]
 
 

@@ -49,7 +49,7 @@ _OPTIONS = (
     click.option("--timeout", type=click.FloatRange(0, 60), default=10.0, help="Most seconds to wait (with --wait)."),
     click.option("--wait", is_flag=True, help="Wait until the run has accepted or rejected the decision."),
     click.option("--decision-id", help="Id of this decision (UUID); the same id is the same decision."),
-    click.option("--reason", required=True, help="Why; the agent reads it after more-info."),
+    click.option("--reason", default="", help="Why; with more-info needed, and what the agent reads."),
     click.argument("run_or_review"),
 )
 

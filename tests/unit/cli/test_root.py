@@ -73,7 +73,7 @@ def test_every_error_has_the_exit_code_of_what_can_be_done_about_it(error: Casew
         (["runs", "list", "--status", "DONE"], 2, "'awaiting_review'"),
         (["runs", "list"], 2, "Start one with `casework dev`, or set CASEWORK_API_URL"),
         (["runs", "show", "seven"], 2, "No API is known here"),
-        (["review", "approve", "x"], 2, "--reason"),
+        (["review", "approve"], 2, "RUN_OR_REVIEW"),
         (["migrate"], 2, "set CASEWORK_DATABASE_URL"),
         (["token", "create", "ada"], 2, "--role"),
         (["token", "create", "ada", "--role", "boss"], 2, "'reviewer'"),
