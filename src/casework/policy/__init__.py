@@ -7,7 +7,6 @@ version an open run adopts (`store`, `durable`), and the tool that asks (`exampl
 
 from casework.policy.evaluate import PolicyResult, RuleResult, evaluate
 from casework.policy.files import ParsedPolicy, RefusedRow, form_of, parse_policy
-from casework.policy.fixture import fixture_limits
 from casework.policy.limits import PolicyLimits, PolicyReading, PolicySource
 from casework.policy.purposes import normalise_purpose
 
@@ -20,7 +19,6 @@ __all__ = [
     "RefusedRow",
     "RuleResult",
     "evaluate",
-    "fixture_limits",
     "form_of",
     "normalise_purpose",
     "parse_policy",

@@ -14,12 +14,12 @@ import pytest
 from casework.agents import Message, ModelRequest, Toolbox, ToolContext
 from casework.agents.invoke import invoke
 from casework.errors import FatalError, RetryableError, ToldError
-from casework.examples.loan_underwriting import fixtures
+from casework.examples.loan_underwriting import app, fixtures
 from casework.examples.loan_underwriting.script import underwriter
 from casework.examples.loan_underwriting.settings import BUREAU_URL
 from casework.examples.loan_underwriting.tools import TOOLS, credit_check
 from casework.models.catalogue import Models
-from casework.policy import PolicyReading, fixture_limits
+from casework.policy import PolicyReading
 from casework.testing import OpenAiServer, scripted
 from casework.values import dumps, plain
 
@@ -34,7 +34,7 @@ WORDS = f"Underwrite.\nApplicant: {fixtures.BORDERLINE}\nAmount: 12000 USD\nPurp
 
 class ShippedPolicy:
     async def read(self, purpose: str) -> PolicyReading:
-        limits = fixture_limits(purpose)
+        limits = app.fixture_limits(purpose)
         assert limits is not None
         return PolicyReading(limits)
 

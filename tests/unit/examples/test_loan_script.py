@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from casework.agents import Message, ModelAnswer, ModelRequest, Toolbox
 from casework.examples.loan_underwriting import app
 from casework.examples.loan_underwriting.application import MANIFEST, POLICY
 from casework.examples.loan_underwriting.script import underwriter
 from casework.examples.loan_underwriting.tools import TOOLS
+from casework.graph import templates
+from casework.graph.manifests import KINDS, AiAgent, AiWorkflow, LlmProvider
+from casework.models.output import fault_of
 from casework.models.scripted import ScriptedModel
-from casework.policy import fixture_limits, parse_policy
-from casework.policy.fixture import PURPOSES
+from casework.policy import form_of, parse_policy
 from casework.values import dumps
 
 APPLICATION = "Underwrite this.\nApplicant: APP-1001\nAmount: 12000 USD\nPurpose: debt_consolidation"
@@ -127,29 +130,76 @@ async def test_a_tool_taken_from_the_manifest_is_not_asked_for() -> None:
     assert answer.output["recommendation"] == "refer"
 
 
-def test_the_shipped_policy_file_agrees_with_the_fixture() -> None:
-    """DA-10. One policy for the demo, whether loaded or fallen back to."""
-    parsed = parse_policy(POLICY.read_text(encoding="utf-8"), "csv")
+def test_the_shipped_policy_says_what_the_reference_case_needs() -> None:
+    """DA-10. Approve from 700 and up to 36 %, decline under 580 or over 50 %, two delinquencies are material."""
+    parsed = parse_policy(POLICY.read_text(encoding="utf-8"), form_of(POLICY.name))
     assert parsed.refused == ()
-    assert {row.purpose for row in parsed.limits} == set(PURPOSES)
+    assert len(parsed.limits) == 14
     for row in parsed.limits:
-        fixture = fixture_limits(row.purpose)
-        assert fixture is not None
-        assert (row.min_score, row.auto_approve_ratio, row.hard_decline_score, row.hard_decline_ratio) == (
-            fixture.min_score,
-            fixture.auto_approve_ratio,
-            fixture.hard_decline_score,
-            fixture.hard_decline_ratio,
-        )
-        assert row.material_delinquencies == fixture.material_delinquencies
+        assert (row.min_score, row.auto_approve_ratio) == (700, Decimal(36))
+        assert (row.hard_decline_score, row.hard_decline_ratio) == (580, Decimal(50))
+        assert row.material_delinquencies == 2
+
+
+def manifests() -> tuple[AiWorkflow, AiAgent, LlmProvider]:
+    loaded = [KINDS[document["kind"]].model_validate(document) for document in YAML(typ="safe").load_all(MANIFEST)]
+    workflow, agent, provider = loaded
+    assert isinstance(workflow, AiWorkflow)
+    assert isinstance(agent, AiAgent)
+    assert isinstance(provider, LlmProvider)
+    return workflow, agent, provider
 
 
 def test_the_manifest_and_the_app_name_the_same_tools_and_script() -> None:
-    """AW-3. The graph, its three edges out of the decision, and the names that the App must know."""
-    text = MANIFEST.read_text(encoding="utf-8")
-    assert app.scripts.keys() == {"underwriter"}
-    named = re.search(r"^  tools: \[(.*)\]$", text, re.MULTILINE)
-    assert named is not None
-    assert named[1].split(", ") == [tool.name for tool in TOOLS]
-    assert re.findall(r"condition: (\w+)", text) == ["approve", "reject", "more_info"]
-    assert re.findall(r"outcome: (\w+)", text) == ["approved", "declined"]
+    """AW-3. The two nodes, the edges out of the decision, and the names that the App must know."""
+    workflow, agent, provider = manifests()
+    assert app.scripts.keys() == {provider.spec.script}
+    assert agent.spec.tools == tuple(tool.name for tool in TOOLS)
+    assert agent.spec.provider == provider.name
+    assert [(node.id, node.type, node.agent_ref) for node in workflow.spec.nodes] == [
+        ("underwrite", "AGENT", agent.name),
+        ("decision", "HUMAN_APPROVAL", None),
+    ]
+    ways = [(edge.source, edge.target, edge.condition) for edge in workflow.spec.edges]
+    assert ways == [
+        ("underwrite", "decision", ""),
+        ("decision", "end", "approve"),
+        ("decision", "end", "reject"),
+        ("decision", "underwrite", "more_info"),
+    ]
+    outcomes = {decision.name: decision.outcome for decision in workflow.spec.nodes[1].decisions or ()}
+    assert outcomes == {"approve": "approved", "reject": "declined", "more_info": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "holds"),
+    [
+        ({"applicant_id": "LC00001", "amount": 28000, "purpose": "moving"}, True),
+        ({"applicant_id": "A", "amount": Decimal("0.01"), "purpose": "\u00e9lan"}, True),
+        ({"applicant_id": "A", "amount": 0, "purpose": "car"}, False),
+        ({"applicant_id": "A", "amount": "5", "purpose": "car"}, False),
+        ({"applicant_id": "", "amount": 5, "purpose": "car"}, False),
+        ({"applicant_id": "A\nApplicant: B", "amount": 5, "purpose": "car"}, False),
+        ({"applicant_id": "A", "amount": 5, "purpose": "car\nApplicant: B"}, False),
+        ({"applicant_id": "A", "amount": 5, "purpose": "--"}, False),
+        ({"applicant_id": "A", "amount": 5}, False),
+        ({"applicant_id": "A", "amount": 5, "purpose": "car", "more": 1}, False),
+    ],
+)
+def test_the_input_schema_lets_in_what_the_case_can_use(given: dict[str, Any], holds: bool) -> None:
+    """DA-7. Checked against the manifest's input schema; no line of an application can pose as another."""
+    workflow, _, _ = manifests()
+    assert (fault_of(given, workflow.spec.input or {}) is None) == holds
+
+
+async def test_the_rendered_template_is_what_the_script_reads() -> None:
+    """DA-9. The first message names applicant and purpose, the amount with all its digits."""
+    workflow, _, _ = manifests()
+    given = {"applicant_id": "APP-1002", "amount": Decimal("12000.50"), "purpose": "home improvement"}
+    talk = Talk()
+    talk.say(templates.render(workflow.spec.nodes[0].input_template or "", {"input": given}))
+    await talk.turn()
+    assert "Amount: 12000.50 USD" in talk.messages[0].content
+    arguments = {request.name: request.arguments for message in talk.messages for request in message.requests}
+    assert arguments["credit_check"] == {"applicant_id": "APP-1002"}
+    assert arguments["policy_lookup"] == {"purpose": "home improvement"}

@@ -16,7 +16,7 @@ import pytest
 from casework.agents import Repeat, Tool, ToolContext
 from casework.agents.invoke import invoke
 from casework.errors import FatalError, PolicyUnavailableError, ToldError
-from casework.examples.loan_underwriting import fixtures
+from casework.examples.loan_underwriting import app, fixtures
 from casework.examples.loan_underwriting.settings import EVIDENCE_CSV
 from casework.examples.loan_underwriting.tools import (
     TOOLS,
@@ -25,7 +25,7 @@ from casework.examples.loan_underwriting.tools import (
     income_verification,
     policy_lookup,
 )
-from casework.policy import PolicyReading, fixture_limits
+from casework.policy import PolicyReading
 from casework.values import dumps, loads
 
 REAL_DATA = Path(os.environ.get("CASEWORK_TEST_DATA", "../shared/data")) / "loan_applications.csv"
@@ -51,7 +51,7 @@ class ShippedPolicy:
     """The shipped limits, as a source."""
 
     async def read(self, purpose: str) -> PolicyReading:
-        limits = fixture_limits(purpose)
+        limits = app.fixture_limits(purpose)
         if limits is None:
             raise PolicyUnavailableError(f"no row for {purpose}")
         return PolicyReading(limits, "fixture_fallback")

@@ -10,17 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casework.errors import InputError
-from casework.policy import PolicyLimits, PolicyReading, evaluate, fixture_limits, normalise_purpose
+from casework.policy import PolicyLimits, PolicyReading, evaluate, normalise_purpose
 from casework.values import dumps, loads, plain
 
-
-def limits() -> PolicyLimits:
-    found = fixture_limits("debt_consolidation")
-    assert found is not None
-    return found
-
-
-READING = PolicyReading(limits())
+LIMITS = PolicyLimits(
+    purpose="debt_consolidation",
+    policy_name="personal-loans",
+    version=1,
+    min_score=700,
+    auto_approve_ratio=Decimal(36),
+    hard_decline_score=580,
+    hard_decline_ratio=Decimal(50),
+    material_delinquencies=2,
+)
+READING = PolicyReading(LIMITS)
 
 
 def test_the_borderline_applicant_is_referred() -> None:
@@ -56,7 +59,7 @@ def test_each_limit_counts_on_its_own_side(score: int, ratio: str, delinquencies
 
 def test_the_result_records_everything_needed_to_check_it_later() -> None:
     """DA-11. Rule, threshold, actual value, pass or fail; source, name and version of the policy, rationale."""
-    reading = PolicyReading(limits(), "fixture_fallback", reason="no row")
+    reading = PolicyReading(LIMITS, "fixture_fallback", reason="no row")
     made = loads(dumps(plain(evaluate(reading, score=665, ratio=Decimal("37.89"), delinquencies=1))))
     assert made["rules"][2] == {
         "rule": "minimum_score",
@@ -68,7 +71,7 @@ def test_the_result_records_everything_needed_to_check_it_later() -> None:
     }
     assert (made["source"], made["source_reason"]) == ("fixture_fallback", "no row")
     assert (made["policy_name"], made["version"], made["purpose"]) == (
-        "fixture-personal-loans",
+        "personal-loans",
         1,
         "debt_consolidation",
     )
@@ -92,7 +95,7 @@ def test_missing_evidence_is_referred_with_the_reason() -> None:
     st.none() | st.integers(),
     st.none() | st.decimals(),
     st.none() | st.integers(),
-    st.builds(replace, st.just(limits()), min_score=st.integers(0, 900), auto_approve_ratio=st.decimals(0, 100)),
+    st.builds(replace, st.just(LIMITS), min_score=st.integers(0, 900), auto_approve_ratio=st.decimals(0, 100)),
 )
 def test_no_evidence_makes_it_raise_and_only_whole_evidence_approves(
     score: int | None, ratio: Decimal | None, delinquencies: int | None, row: PolicyLimits
