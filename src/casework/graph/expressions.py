@@ -60,10 +60,8 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     program = _compile(source, used, tuple(sorted(names)))
     value = program.eval(data={name: _told(names[name]) for name in used})
     if value.type() == _cel().Type.ERROR:
-        raise ExpressionError(
-            f"{_shown(source)} fails: {value.plain_value()}. Ask with has() for what may be absent; "
-            'a number with a fraction is text here: compare(x, "0.5") > 0.'
-        )
+        said = str(value.plain_value())
+        raise ExpressionError(f"{_shown(source)} fails: {said}.{_advice(said)}")
     return value.plain_value()
 
 
@@ -82,6 +80,12 @@ def holds(source: str, context: Mapping[str, Any]) -> bool:
 def _cel() -> Any:
     # Loaded by those who evaluate, not by those who import; it ships stubs without the marker that names them.
     return import_module("cel_expr_python.cel")
+
+
+def _advice(said: str) -> str:
+    if "No matching overload" in said:
+        return ' A number with a fraction is text here: compare(x, "0.5") > 0.'
+    return " Ask with has() for what may be absent." if "not found" in said else ""
 
 
 def _used(source: str, names: Collection[str]) -> tuple[str, ...]:

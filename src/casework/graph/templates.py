@@ -21,6 +21,8 @@ from casework.values import Plain, clean, plain
 
 MAX_SOURCE = 20_000
 """Longest template, in characters."""
+MAX_OPEN = 20
+"""Most markers without an end that are read at all."""
 MAX_ARGUMENTS_DEPTH = 20
 """Deepest nesting of a TOOL node's arguments."""
 
@@ -125,6 +127,7 @@ def _parse(source: str) -> _Parsed:
         raise ExpressionError(f"{_shown(source)} holds a NUL or half a character. Remove it.")
     if len(source) > MAX_SOURCE:
         raise ExpressionError(f"{_shown(source)} has {len(source)} characters; at most {MAX_SOURCE}. Shorten it.")
+    _closed(source)
     try:
         template = _environment().from_string(source)
         import_module("casework.graph.liquid").refuse_loose_ranges(template)
@@ -137,6 +140,17 @@ def _parse(source: str) -> _Parsed:
             f"{_shown(source)} uses the unknown filter {unknown[0]!r}. Known: {', '.join(sorted(known))}."
         )
     return _Parsed(template, frozenset(found.globals))
+
+
+def _closed(source: str) -> None:
+    # The library reads on to the end from every marker that is not closed, which many of them make slow.
+    for opening, closing in (("{{", "}}"), ("{%", "%}")):
+        after = source.rfind(closing) + 1
+        if source.count(opening, after) > MAX_OPEN:
+            line = source.count("\n", 0, source.index(opening, after)) + 1
+            raise ExpressionError(
+                f"{_shown(source)} does not parse at line {line}: {opening} is not closed. Add {closing}."
+            )
 
 
 @lru_cache(maxsize=1)
