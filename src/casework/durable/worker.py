@@ -86,6 +86,25 @@ def make_worker(client: Client, services: Services, settings: Settings) -> Worke
     )
 
 
+def models_of(app: App, settings: Settings) -> Models:
+    """The application's models as the settings choose them; what a real one needs is imported now, not in a run."""
+    chosen = settings.models
+    named = [chosen.model] if chosen.model else _provider_types(app)
+    if any(not name.startswith("scripted") for name in named):
+        importlib.import_module("pydantic_ai.models.openai" if any("openai" in n for n in named) else "pydantic_ai")
+    return Models(
+        app.scripts,
+        model=chosen.model,
+        base_url=chosen.base_url,
+        deadline=chosen.timeout_s,
+        connect_timeout=chosen.connect_timeout_s,
+    )
+
+
+def _provider_types(app: App) -> list[str]:
+    return [provider.spec.type for pinned in app.workflows().values() for provider in pinned.providers.values()]
+
+
 async def run_worker(app: App, settings: Settings) -> None:
     """Work until SIGTERM or SIGINT, then drain: running activities get the grace to end.
 
@@ -97,9 +116,11 @@ async def run_worker(app: App, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = await connect(settings)
-    async with await Database.open(settings.database.runtime_dsn(), name="casework-worker") as db:
-        chosen = settings.models
-        models = Models(app.scripts, model=chosen.model, base_url=chosen.base_url, deadline=chosen.timeout_s)
+    pool = settings.database
+    async with await Database.open(
+        pool.runtime_dsn(), min_size=pool.pool_min_size, max_size=pool.pool_max_size, name="casework-worker"
+    ) as db:
+        models = models_of(app, settings)
         await ensure_sweep(client, settings.temporal.task_queue)
         async with make_worker(client, Services(db, app, models, settings), settings):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)

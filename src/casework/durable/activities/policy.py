@@ -39,7 +39,9 @@ class GovernedPolicy:
         return self._fallback(purpose)
 
     def _fallback(self, purpose: str) -> PolicyReading:
-        limits = self._services.app.fixture_limits(purpose) if self._services.settings.policy.fallback == "fixture" else None
+        limits = (
+            self._services.app.fixture_limits(purpose) if self._services.settings.policy.fallback == "fixture" else None
+        )
         if limits is not None:
             return PolicyReading(limits, "fixture_fallback")
         raise PolicyUnavailableError(
