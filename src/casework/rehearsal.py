@@ -34,13 +34,13 @@ class Destination:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """One application's part. Tools are called in every case; the first input is the case that people look at."""
+    """One application's part. The first input is the case that people look at; it must end at a person."""
 
     workflow: str
     inputs: tuple[tuple[str, Mapping[str, Any]], ...]
     """Label and input of each case."""
-    tools: tuple[str, ...]
-    """The tools that a case calls, in the order of their stages."""
+    stages: tuple[tuple[str, ...], ...]
+    """The tools that a case calls: those of a stage side by side, the stages one after the other."""
     policy: Path
     """The policy in force, as its owner would load it."""
     changed_policy: Path
@@ -55,8 +55,17 @@ class Rehearsal:
     more_info: str = "more_info"
     question: str = "What makes this acceptable?"
     """What the scripted reviewer asks for with `more_info`."""
+    look_again: str = "Please look up all evidence again."
+    """Words of a reviewer after which the tools are called again."""
+    policy_tool: str = "policy_lookup"
+    """The tool whose result has `recommendation`, `policy_name` and `version`."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment variables of the workers."""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """All tools that a case calls."""
+        return tuple(tool for stage in self.stages for tool in stage)
 
     def tagged(self, tag: str, number: int = 0) -> dict[str, Any]:
         """Input `number` as a case of its own: its subject carries the tag."""

@@ -19,7 +19,7 @@ REHEARSAL = Rehearsal(
         ("declinable", {"applicant_id": DECLINABLE, "amount": 22000, "purpose": "small_business"}),
         ("no income", {"applicant_id": NO_INCOME, "amount": 4000, "purpose": "medical"}),
     ),
-    tools=("credit_check", "income_verification", "debt_to_income_calc", "policy_lookup"),
+    stages=(("credit_check", "income_verification"), ("debt_to_income_calc",), ("policy_lookup",)),
     policy=FOLDER / "policy.csv",
     changed_policy=FOLDER / "policy_changed.csv",
     destination=Destination(

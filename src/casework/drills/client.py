@@ -1,0 +1,117 @@
+"""The HTTP API as a drill uses it: the status of every answer is looked at, so nothing is raised for a refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from casework.drills.promises import BrokenOffError
+from casework.values import Plain, dumps, loads
+
+LOOK_EVERY_S = 0.15
+PATIENCE_S = 60.0
+"""How long a state is waited for, in seconds."""
+ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
+
+
+class Client:
+    """The API at one address, for one token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        # This machine's own server: no proxy of the environment stands between.
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._http = httpx2.AsyncClient(base_url=url, headers=headers, timeout=40, trust_env=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let the connections go."""
+        await self._http.aclose()
+
+    async def submit(self, workflow: str, case: Mapping[str, Any], key: str) -> str:
+        """Start a run under an idempotency key; its id.
+
+        Raises:
+            BrokenOffError: it was refused.
+        """
+        body = dumps({"workflow": workflow, "input": dict(case)})
+        answer = await self._http.post("/v1/runs", content=body, headers={"Idempotency-Key": key})
+        if not answer.is_success:
+            raise BrokenOffError(f"The API refused the case {dict(case)}: {answer.status_code} {answer.text[:500]}")
+        return str(loads(answer.content)["run_id"])
+
+    async def run(self, run_id: str) -> dict[str, Any]:
+        """The run's detail."""
+        return await self._get(f"/v1/runs/{run_id}")
+
+    async def events(self, run_id: str, after: int = 0) -> list[dict[str, Any]]:
+        """The run's events after a number."""
+        return list((await self._get(f"/v1/runs/{run_id}/events?after={after}"))["items"])
+
+    async def review(self, review_id: str) -> dict[str, Any]:
+        """A review with every decision it was given."""
+        return await self._get(f"/v1/reviews/{review_id}")
+
+    async def decide(
+        self, review_id: str, command: str, reason: str, *, wait_s: float | None = 15
+    ) -> tuple[int, dict[str, Any]]:
+        """Answer a review; with `wait_s` None without waiting for the run's word. Status and body."""
+        query = "" if wait_s is None else f"?wait=accepted&timeout={wait_s:g}"
+        body = dumps({"command": command, "reason": reason})
+        answer = await self._http.post(f"/v1/reviews/{review_id}/decisions{query}", content=body)
+        return answer.status_code, loads(answer.content)
+
+    async def until(
+        self, run_id: str, holds: Callable[[dict[str, Any]], bool], what: str, patience_s: float = PATIENCE_S
+    ) -> dict[str, Any]:
+        """The run's detail as soon as it `holds`.
+
+        Raises:
+            BrokenOffError: it did not in time, or the run ended otherwise.
+        """
+        deadline = time.monotonic() + patience_s
+        while True:
+            found = await self.run(run_id)
+            if holds(found):
+                return found
+            if found["status"] in ENDED or time.monotonic() > deadline:
+                raise BrokenOffError(_instead(found, what))
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def until_review(self, run_id: str, turn: int = 1, patience_s: float = PATIENCE_S) -> dict[str, Any]:
+        """The run's detail when it awaits the review of `turn`. Raises as `until`."""
+        return await self.until(
+            run_id,
+            lambda run: run["status"] == "AWAITING_REVIEW" and run["review"]["turn"] == turn,
+            f"await the review of turn {turn}",
+            patience_s,
+        )
+
+    async def until_end(self, run_id: str) -> dict[str, Any]:
+        """The run's detail when it has ended. Raises as `until`."""
+        return await self.until(run_id, lambda run: run["status"] in ENDED, "end")
+
+    async def _get(self, path: str) -> dict[str, Any]:
+        answer = await self._http.get(path)
+        if not answer.is_success:
+            raise BrokenOffError(f"GET {path} answered {answer.status_code}: {answer.text[:500]}")
+        found: Plain = loads(answer.content)
+        assert isinstance(found, dict)
+        return found
+
+
+def _instead(run: Mapping[str, Any], what: str) -> str:
+    steps = ", ".join(f"{step['path']} {step['state']} (attempt {step['attempt']})" for step in run["steps"][-4:])
+    failure = f"; failure: {run['failure']}" if run.get("failure") else ""
+    return f"Run {run['run_id']} did not {what}: it is {run['status']}, turn {run['turn']}; {steps}{failure}"

@@ -1,0 +1,92 @@
+"""The destination as a process of its own, and what it has counted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import httpx2
+
+from casework.children.server import launcher
+from casework.drills.promises import BrokenOffError
+from casework.rehearsal import Destination
+from casework.values import dumps, loads
+
+GRACE_S = 3.0
+READY_S = 20.0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the destination saw: calls and effects by name, and the names in flight."""
+
+    calls: dict[str, int]
+    effects: dict[str, int]
+    in_flight: tuple[str, ...]
+
+    @property
+    def duplicates(self) -> int:
+        """Effects beyond the first of each name."""
+        return sum(max(0, number - 1) for number in self.effects.values())
+
+
+class DestinationProcess:
+    """The server of a `Destination`: started, asked, stopped."""
+
+    def __init__(self, destination: Destination, received: Path, latency: float) -> None:
+        self._what = destination
+        self._words = [*destination.command, "--port", "0", "--latency", str(latency), "--received", str(received)]
+        self._child: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    async def start(self) -> None:
+        """Start it from the main thread and learn its address.
+
+        Raises:
+            BrokenOffError: it does not say where it listens.
+        """
+        words = [*launcher(death_signal=signal.SIGTERM), *self._words]
+        self._child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220, S603  # returns at once
+        out = self._child.stdout
+        assert out is not None
+        line = await asyncio.wait_for(asyncio.to_thread(_first_line, out), READY_S)
+        if not line.startswith("Listening on "):
+            raise BrokenOffError(f"The destination {self._what.command} does not say where it listens: {line!r}")
+        self.url = line.removeprefix("Listening on ").strip()
+
+    async def counts(self) -> Counts:
+        """What it has counted so far."""
+        found = await self._ask("GET", "/counts")
+        return Counts(found["calls"], found["effects"], tuple(found["in_flight"]))
+
+    async def slow_down(self, seconds: float) -> None:
+        """Answer so much later from now on."""
+        await self._ask("PUT", "/latency", dumps({"seconds": seconds}))
+
+    def stop(self) -> None:
+        """End it. Harmless when it does not run."""
+        if self._child is None:
+            return
+        self._child.terminate()
+        try:
+            self._child.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        if self._child.stdout:
+            self._child.stdout.close()
+        self._child = None
+
+    async def _ask(self, method: str, path: str, content: str | None = None) -> Any:
+        async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
+            answer = await client.request(method, f"{self.url}{path}", content=content)
+            answer.raise_for_status()
+            return loads(answer.content)
+
+
+def _first_line(out: IO[str]) -> str:
+    return out.readline()

@@ -1,0 +1,136 @@
+"""Many SIGKILLs at every point of every tool, while runs go on side by side and workers stand by."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from casework.drills.ground import Ground
+from casework.drills.kill_plan import Kill, faults_of, spread
+from casework.drills.promises import Report
+from casework.drills.tally import RunTally, instant_of, tally_of
+from casework.drills.waiting import until_mark
+from casework.durable.activities.faults import Fault, Mark
+
+NAME = "kills"
+STANDING_BY = 2
+SIDE_BY_SIDE = 6
+"""Runs under way at one time."""
+ROUNDS = 3
+"""A kill that came too late (its process was dead of another) is made up for in a further round."""
+PATIENCE_S = 120.0
+RESUME_S = 3.0
+"""Where a second worker stands by, a killed one's run goes on within so many seconds (median)."""
+
+
+async def play(ground: Ground, report: Report, kills: int) -> None:
+    """Kill workers `kills` times, then once more let a first attempt outlive the second one's start."""
+    await ground.crew.staff(STANDING_BY)
+    keeping = asyncio.create_task(ground.crew.keep(STANDING_BY))
+    runs: list[str] = []
+    try:
+        for number in range(ROUNDS):
+            lacking = kills - ground.crew.killed
+            if lacking > 0:
+                runs += await _round(ground, report, number, spread(ground.rehearsal, lacking))
+        outlived = await _outlive(ground, report)
+    finally:
+        keeping.cancel()
+    await _judge(ground, report, kills, [*runs, outlived])
+
+
+async def _round(ground: Ground, report: Report, number: int, plan: Sequence[list[Kill]]) -> list[str]:
+    tags = [f"drill-kills-{number}-{place}" for place in range(len(plan))]
+    ids = [ground.run_id(tag) for tag in tags]
+    faults = [faults_of(kills, run, tag) for kills, run, tag in zip(plan, ids, tags, strict=True)]
+    ground.faults.plan([fault for each in faults for fault in each])
+    report.tell(f"{sum(map(len, plan))} kills are planned in {len(plan)} runs, {SIDE_BY_SIDE} side by side.")
+    gate = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(tag: str) -> None:
+        async with gate:
+            await ground.api.until_review(await ground.submit(tag), patience_s=PATIENCE_S)
+
+    await asyncio.gather(*(one(tag) for tag in tags))
+    ground.crew.bury()
+    report.tell(f"{ground.crew.killed} workers were killed so far; every run of the round awaits its review.")
+    return ids
+
+
+async def _outlive(ground: Ground, report: Report) -> str:
+    """Freeze a worker after it acted; a second attempt commits; the first wakes up, and comes too late."""
+    tag, tool = "drill-outlive", ground.rehearsal.destination.keyed[0]
+    run_id = ground.run_id(tag)
+    ground.faults.plan([Fault("outlive", "acted", f"*/{tool}.1", run_id, action="stop")])
+    await ground.submit(tag)
+    mark = await until_mark(ground, "outlive")
+    try:
+        await ground.api.until(run_id, lambda run: tool in run["evidence"], f"have {tool} from a second attempt")
+    finally:
+        os.kill(mark.pid, signal.SIGCONT)
+    report.tell(f"Worker {mark.pid} was frozen after {tool} had acted, and woken when a second attempt had committed.")
+    await ground.api.until_review(run_id, patience_s=PATIENCE_S)
+    late = await ground.api.until(run_id, lambda run: bool(_late(run, tool)), "record the late result")
+    report.promise(
+        "A result that came too late is kept as LATE and not used", bool(_late(late, tool)), _late(late, tool)
+    )
+    return run_id
+
+
+def _late(run: dict[str, Any], tool: str) -> list[int]:
+    steps = [step for step in run["steps"] if step["name"] == tool and step["state"] == "COMPLETED"]
+    return [attempt["attempt"] for step in steps for attempt in step["attempts"] if attempt["outcome"] == "LATE"]
+
+
+async def _judge(ground: Ground, report: Report, kills: int, ids: Sequence[str]) -> None:
+    counts, passed, marks = await ground.destination.counts(), ground.faults.calls(), ground.faults.marks()
+    runs = [await ground.api.run(run_id) for run_id in ids]
+    tallies = [tally_of(ground, run, counts, passed) for run in runs]
+    _count(ground, report, tallies, marks, _resumed(runs, marks))
+    duplicates, again = counts.duplicates, sum(tally.called_again for tally in tallies)
+    waiting = sum(run["status"] == "AWAITING_REVIEW" for run in runs)
+    missing = [tool for tally in tallies for tool in tally.missing]
+    report.promise(f"{kills} workers were killed", ground.crew.killed >= kills, f"{ground.crew.killed} SIGKILLs")
+    report.promise("No effect happened twice at the destination", duplicates == 0, f"{duplicates} duplicates")
+    report.promise("No committed result was called again", again == 0, f"{again} called again")
+    report.promise("Every step has one row with one completed attempt", all(each.single for each in tallies))
+    report.promise("Every run awaits its review", waiting == len(runs), f"{waiting} of {len(runs)}")
+    report.promise("Every evidence row is there", not missing, f"missing: {', '.join(missing) or 'none'}")
+
+
+def _count(
+    ground: Ground, report: Report, tallies: Sequence[RunTally], marks: Sequence[Mark], resumed: Sequence[float]
+) -> None:
+    points = Counter(mark.id.rpartition("-")[2] for mark in marks if mark.id != "outlive")
+    steps = [step for tally in tallies for step in tally.steps]
+    report.counts.update(
+        kills=ground.crew.killed,
+        kills_by_point=dict(points),
+        runs=len(tallies),
+        calls={tool: sum(step.acts for step in steps if step.tool == tool) for tool in ground.rehearsal.tools},
+        calls_at_destination=sum(step.calls or 0 for step in steps),
+        effects_at_destination=sum(step.effects or 0 for step in steps),
+        duplicates=sum(tally.duplicates for tally in tallies),
+        committed_called_again=sum(tally.called_again for tally in tallies),
+        in_flight_repeats=sum(tally.repeats for tally in tallies),
+        median_seconds_to_resume=round(statistics.median(resumed), 2) if resumed else None,
+    )
+
+
+def _resumed(runs: Sequence[dict[str, Any]], marks: Sequence[Mark]) -> list[float]:
+    """Seconds from each kill to the start of the next step of its run."""
+    starts = {
+        run["run_id"]: sorted(instant_of(one["started_at"]) for step in run["steps"] for one in step["attempts"])
+        for run in runs
+    }
+    found = []
+    for mark in marks:
+        after = [at - mark.at for at in starts.get(mark.run, ()) if at > mark.at]
+        if after and mark.id != "outlive":
+            found.append(after[0])
+    return found

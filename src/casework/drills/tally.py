@@ -1,0 +1,106 @@
+"""What really happened in a run, put together from three sides: the ledger, the destination, the workers' own lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from casework.drills.destination import Counts
+from casework.drills.ground import Ground
+from casework.durable.activities.faults import Passed
+
+
+@dataclass(frozen=True)
+class StepTally:
+    """One tool step. `acts` are begun acts as workers wrote them down, `calls` and `effects` the destination's."""
+
+    path: str
+    tool: str
+    state: str
+    completed_attempts: int
+    acts: int
+    acts_after_commit: int
+    calls: int | None
+    effects: int | None
+
+
+@dataclass(frozen=True)
+class RunTally:
+    """The tool steps of one run; `missing` tools have no result."""
+
+    run_id: str
+    steps: tuple[StepTally, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def called_again(self) -> int:
+        """Acts that began after their result was committed; the promise is that there are none."""
+        return sum(step.acts_after_commit for step in self.steps)
+
+    @property
+    def duplicates(self) -> int:
+        """Effects beyond the first of each step; the promise is that there are none."""
+        return sum(max(0, (step.effects or 0) - 1) for step in self.steps)
+
+    @property
+    def repeats(self) -> int:
+        """Acts beyond the first of each step: a step that was in flight at a kill may act again."""
+        return sum(max(0, step.acts - 1) for step in self.steps)
+
+    @property
+    def single(self) -> bool:
+        """Whether each completed step has exactly one completed attempt."""
+        return all(step.completed_attempts == (step.state == "COMPLETED") for step in self.steps)
+
+    def of(self, tool: str) -> StepTally:
+        """The last step of a tool."""
+        return next(step for step in reversed(self.steps) if step.tool == tool)
+
+
+async def tally(ground: Ground, run_id: str) -> RunTally:
+    """Count one run."""
+    run, counts, passed = await ground.api.run(run_id), await ground.destination.counts(), ground.faults.calls()
+    return tally_of(ground, run, counts, passed)
+
+
+def tally_of(ground: Ground, run: Mapping[str, Any], counts: Counts, passed: Iterable[Passed]) -> RunTally:
+    """Count one run from what is at hand."""
+    begun: dict[str, list[float]] = {}
+    for each in passed:
+        if each.run == run["run_id"] and each.point == "claimed":
+            begun.setdefault(each.path, []).append(each.at)
+    steps = [
+        _step(step, begun.get(step["path"], []), ground.call_name(run, step), counts)
+        for step in run["steps"]
+        if step["kind"] == "tool"
+    ]
+    return RunTally(
+        run["run_id"], tuple(steps), tuple(tool for tool in ground.rehearsal.tools if tool not in run["evidence"])
+    )
+
+
+def _step(step: Mapping[str, Any], begun: list[float], name: str | None, counts: Counts) -> StepTally:
+    done = [attempt for attempt in step["attempts"] if attempt["outcome"] == "COMPLETED"]
+    committed = min((instant_of(attempt["ended_at"]) for attempt in done), default=None)
+    return StepTally(
+        path=step["path"],
+        tool=step["name"],
+        state=step["state"],
+        completed_attempts=len(done),
+        acts=len(begun),
+        acts_after_commit=0 if committed is None else sum(at > committed for at in begun),
+        calls=None if name is None else counts.calls.get(name, 0),
+        effects=None if name is None else counts.effects.get(name, 0),
+    )
+
+
+def instant_of(text: str) -> float:
+    """An instant of the API in seconds since the epoch."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def accepted(run: Mapping[str, Any]) -> int:
+    """Accepted decisions on the run's newest review."""
+    return sum(1 for given in (run["review"] or {}).get("given", ()) if given["accepted"])

@@ -1,0 +1,36 @@
+"""Waiting for what workers do to themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from casework.drills.ground import Ground
+from casework.drills.promises import BrokenOffError
+from casework.durable.activities.faults import Mark
+
+LOOK_EVERY_S = 0.05
+PATIENCE_S = 60.0
+
+
+async def until_killed(ground: Ground, fault: str) -> Mark:
+    """The mark of a kill, once its worker is gone; the mark is made just before. Raises as `until_mark`."""
+    mark = await until_mark(ground, fault)
+    while mark.pid in ground.crew.pids:
+        await asyncio.sleep(LOOK_EVERY_S)
+    return mark
+
+
+async def until_mark(ground: Ground, fault: str) -> Mark:
+    """The mark of a fault, once it is about to happen.
+
+    Raises:
+        BrokenOffError: it did not happen in time.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        for mark in ground.faults.marks():
+            if mark.id == fault:
+                return mark
+        await asyncio.sleep(LOOK_EVERY_S)
+    raise BrokenOffError(f"Fault {fault} did not happen within {PATIENCE_S:g} s: no worker came to its point.")
