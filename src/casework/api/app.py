@@ -60,6 +60,7 @@ def _bare(**options: Any) -> FastAPI:
         dependencies=[Security(authorize)],
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         **options,
     )
     for router in (runs.router, reviews.router, workflows.router, metrics.router, health.router):

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 from temporalio.client import Client
 
 from casework import ids
@@ -79,6 +80,7 @@ class Door:
     """The API, and the tokens to knock with."""
 
     db: Database
+    app: FastAPI
     client: httpx2.AsyncClient
     admin: Database
     settings: Settings
@@ -191,4 +193,4 @@ async def door(database_dsn: str, temporal_client: Client, temporal_address: str
         app = create_app(settings, App(), db, run_client)
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://casework.test") as client:
-            yield Door(db, client, admin, settings, run_client, Conformance(app.openapi()))
+            yield Door(db, app, client, admin, settings, run_client, Conformance(app.openapi()))

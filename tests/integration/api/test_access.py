@@ -94,12 +94,10 @@ def test_a_get_needs_no_more_than_a_viewer_and_changes_need_more() -> None:
 
 
 async def test_a_route_that_declares_nothing_is_refused_to_everyone(door: Door) -> None:
-    app = door.client._transport.app  # type: ignore[attr-defined]  # the ASGI application under test
-
     async def forgotten() -> dict[str, str]:
         return {"secret": "told"}
 
-    app.add_api_route("/v1/forgotten", forgotten)
+    door.app.add_api_route("/v1/forgotten", forgotten)
     answer = await door.get("/v1/forgotten", role="admin")
     assert answer.status == 403
     assert "declares no role" in answer.body["detail"]

@@ -1,0 +1,86 @@
+"""Errors: one form for all of them, nothing of the inside in any of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from casework.api.access import Role, needs
+from casework.errors import ConflictError, FatalError, StoreUnavailableError, UnreachableError
+from tests.integration.api.conftest import Door
+
+MEMBERS = {"type", "title", "status", "detail"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/v1/nothing", 404),
+        ("GET", "/v1/runs/", 404),
+        ("DELETE", "/v1/runs", 405),
+        ("PUT", "/v1/reviews", 405),
+        ("GET", "/docs", 404),
+    ],
+)
+async def test_what_is_not_there_is_a_problem_document(door: Door, method: str, path: str, status: int) -> None:
+    """DA-31. RFC 9457 for 404 and 405 too."""
+    answer = await door.ask(method, path)
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.body.keys() >= MEMBERS
+    assert answer.body["status"] == status
+    if status == 405:
+        assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("hunter2"), FatalError("hunter2"), ConflictError("hunter2")])
+async def test_what_nobody_foresaw_tells_nothing_of_the_inside(door: Door, error: Exception) -> None:
+    @needs(Role.VIEWER)
+    async def broken() -> None:
+        raise error
+
+    door.app.add_api_route("/v1/broken", broken)
+    response = await door.client.get("/v1/broken", headers={"Authorization": f"Bearer {await door.token('viewer')}"})
+    assert response.status_code == 500
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json().keys() >= MEMBERS
+    assert "hunter2" not in response.text
+
+
+async def test_a_database_that_is_away_is_503_with_a_time_to_come_back(door: Door) -> None:
+    """DA-31. StoreUnavailable is 503 with Retry-After; /healthz still lives, /readyz says what is wrong."""
+    await door.token("viewer")
+    await door.db.close()
+    answer = await door.get("/v1/runs", role="viewer")
+    assert answer.status == 503
+    assert int(answer.headers["retry-after"]) > 0
+    ready = await door.get("/readyz", role=None)
+    assert (ready.status, ready.body["detail"]) == (503, "The database does not answer.")
+    assert (await door.get("/healthz", role=None)).body == {"status": "ok"}
+
+
+def test_errors_of_unreachable_servers_are_503() -> None:
+    from casework.api.problems import of_error
+
+    assert of_error(StoreUnavailableError("x", retry_after=7.4)).headers["retry-after"] == "7"
+    assert of_error(UnreachableError("x")).status_code == 503
+
+
+async def test_the_document_is_complete(door: Door) -> None:
+    """DA-31. OpenAPI names every operation's answers and the security scheme; only health asks for no token."""
+    document = (await door.client.get("/openapi.json")).json()
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            announced = set(operation["responses"])
+            assert operation["summary"], path
+            assert operation["description"], path
+            if path in {"/healthz", "/readyz"}:
+                assert operation["security"] == []
+                continue
+            assert operation["security"] == [{"token": []}], path
+            assert {"401", "403", "422", "500", "503"} <= announced, path
+            assert ("409" in announced) == (method == "post")
+            good = next(operation["responses"][code] for code in announced if code.startswith("2"))
+            assert "$ref" in good["content"]["application/json"]["schema"], path
+    assert "HTTPValidationError" not in document["components"]["schemas"]
