@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from casework.agents import ModelAnswer, ModelRequest, Request, Tool
+from casework.agents import ModelAnswer, ModelRequest, Request, Tool, tool
 from casework.app import App
+from casework.errors import ToldError
 
 WORKFLOW = """
 apiVersion: casework.dev/v1alpha1
@@ -68,3 +69,44 @@ def errand(
     manifest = folder / "errand.yaml"
     manifest.write_text(WORKFLOW.format(tools=", ".join(names), exchanges=exchanges, adoption=adoption))
     return App(tools=tools, manifests=(manifest,), scripts={"runner": script})  # type: ignore[dict-item]  # a script
+
+
+GATED = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: gated}
+spec:
+  initialNode: weigh
+  input: {type: object, required: [weight], properties: {weight: {type: integer}}}
+  nodes:
+    - {id: weigh, type: TOOL, tool: weigh, arguments: {weight: "{{ input.weight }}"}, outputKey: scale}
+    - {id: heavy, type: CONDITION, expression: "scale.grams > 1000"}
+    - {id: first, type: HUMAN_APPROVAL, decisions: [{name: approve}, {name: reject, outcome: refused}]}
+    - id: second
+      type: HUMAN_APPROVAL
+      decisions: [{name: approve, outcome: passed}, {name: reject, outcome: refused}]
+  edges:
+    - {from: weigh, to: heavy}
+    - {from: weigh, to: second, onError: true}
+    - {from: heavy, to: first, condition: "true"}
+    - {from: heavy, to: end, condition: "false"}
+    - {from: first, to: second, condition: approve}
+    - {from: first, to: end, condition: reject}
+    - {from: second, to: end, condition: approve}
+    - {from: second, to: end, condition: reject}
+"""
+
+
+@tool(effects=False)
+def weigh(weight: int) -> dict[str, int]:
+    """Weigh it, in kilograms; nothing weighs less than nothing."""
+    if weight < 0:
+        raise ToldError("weigh: a weight cannot be negative.")
+    return {"grams": weight * 1000}
+
+
+def gated(folder: Path) -> App:
+    """An App without an agent: a TOOL, a CONDITION on what it found, and two approvals in a row."""
+    manifest = folder / "gated.yaml"
+    manifest.write_text(GATED)
+    return App(tools=[weigh], manifests=(manifest,))

@@ -132,6 +132,16 @@ class House:
         assert found is not None
         return found
 
+    async def review_at(self, run_id: UUID, node: str) -> ReviewRow:
+        """The current review, once it is the one at `node`."""
+
+        async def look() -> ReviewRow | None:
+            async with self.db.transaction() as conn:
+                found = await reviews.current(conn, TENANT, run_id)
+            return found if found is not None and found.node == node else None
+
+        return await eventually(look, f"run {run_id} asks at {node}")
+
     async def decide(self, run_id: UUID, command: str, reason: str = "", decision_id: str | None = None) -> ReviewRow:
         """Answer the current review by a signal."""
         review = await self.review(run_id)

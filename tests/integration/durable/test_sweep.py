@@ -37,7 +37,7 @@ async def test_a_row_left_pending_is_started(working: House) -> None:
 
 @pytest.mark.parametrize("way", ["terminated", "deleted"])
 async def test_a_run_closed_from_outside_is_told(working: House, way: str) -> None:
-    """DA-8. A workflow terminated or deleted in the engine's own interface: the open row becomes FAILED, and says why."""
+    """DA-8. A workflow terminated or deleted in the engine's interface: its open row becomes FAILED, and says why."""
     run_id = await working.start(APPLICATION, at=datetime.now(UTC) - LONG_AGO)
     fine = await working.start(APPLICATION, at=datetime.now(UTC) - LONG_AGO)
     for each in (run_id, fine):

@@ -1,0 +1,1 @@
+"""Recorded histories of every kind of run, replayed by the present code."""

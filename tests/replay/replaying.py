@@ -1,0 +1,37 @@
+"""Replay history files with the present code: `python -m tests.replay.replaying FILE...` does it in a fresh process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
+
+from casework.durable.converter import DATA_CONVERTER
+from casework.durable.worker import workflow_runner
+from casework.durable.workflows.run import CaseRun
+from casework.durable.workflows.sweep import Sweep
+
+HISTORIES = Path(__file__).parent / "histories"
+
+
+def files() -> list[Path]:
+    """All recorded histories."""
+    return sorted(HISTORIES.rglob("*.json"))
+
+
+def replayer() -> Replayer:
+    return Replayer(workflows=[CaseRun, Sweep], data_converter=DATA_CONVERTER, workflow_runner=workflow_runner())
+
+
+async def replay(*paths: Path) -> None:
+    """Raises what the first history that no longer replays raises."""
+    for path in paths:
+        await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
+
+
+if __name__ == "__main__":
+    asyncio.run(replay(*(Path(name) for name in sys.argv[1:])))
+    sys.stdout.write(f"{len(sys.argv) - 1} replayed\n")

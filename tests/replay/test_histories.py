@@ -1,0 +1,69 @@
+"""Runs that were started by earlier code go on under the present code.
+
+Files in `histories` are only ever added to: `pytest tests/replay --record RELEASE` records every kind that has no file
+of that release yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHistory
+
+from tests.integration.durable.conftest import House
+from tests.replay.kinds import KINDS
+from tests.replay.replaying import HISTORIES, files, replay, replayer
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+async def test_a_recorded_history_replays(path: Path) -> None:
+    """DA-17. The same commands for the same history, without any I/O, in a process that has run others before."""
+    await replay(path)
+
+
+def test_all_histories_replay_in_a_fresh_process() -> None:
+    """DA-17. Nothing that an earlier run left in memory is needed."""
+    command = [sys.executable, "-m", "tests.replay.replaying", *map(str, files())]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert f"{len(files())} replayed" in done.stdout, done.stderr[-3000:]
+
+
+def test_every_kind_of_run_is_recorded() -> None:
+    """Each kind has a history, and a history without its kind is still kept."""
+    assert set(KINDS) <= {path.stem for path in files()}
+
+
+async def test_a_changed_history_is_noticed() -> None:
+    """The replayer does find what does not fit: the same history with another activity in it is refused."""
+    path = next(path for path in files() if path.stem == "approved_after_more_info")
+    changed = json.loads(path.read_text().replace("casework.call_tool", "casework.call_other"))
+    with pytest.raises(Exception, match=r"(?i)nondeterminism"):
+        await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, changed))
+
+
+async def _closed(handle: WorkflowHandle[Any, Any]) -> WorkflowHistory:
+    """The whole history: the row of a run is terminal a moment before its workflow is closed."""
+    with contextlib.suppress(WorkflowFailureError):
+        await handle.result()
+    return await handle.fetch_history()
+
+
+@pytest.mark.parametrize("name", KINDS)
+async def test_what_runs_now_replays_at_once(
+    house: House, tmp_path: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    """DA-16. A run of each kind, made by the present code, is replayed from its own history."""
+    run_id = await KINDS[name](house, tmp_path)
+    handle = house.client.get_workflow_handle(str(run_id))
+    history = await _closed(handle)
+    await replayer().replay_workflow(history)
+    release = request.config.getoption("--record", default=None)
+    if release and not (HISTORIES / release / f"{name}.json").exists():
+        (HISTORIES / release).mkdir(exist_ok=True)
+        (HISTORIES / release / f"{name}.json").write_text(history.to_json())
