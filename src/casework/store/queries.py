@@ -84,11 +84,16 @@ async def one(conn: AsyncConnection[Any], query: Query, params: Params, row: typ
     return found[0] if found else None
 
 
-async def many(conn: AsyncConnection[Any], query: Query, params: Params, row: type[Row]) -> list[Row]:
-    """All rows, typed: the columns are the fields of the dataclass `row`."""
+async def many(
+    conn: AsyncConnection[Any], query: Query, params: Params, row: type[Row], *, prepare: bool | None = None
+) -> list[Row]:
+    """All rows, typed: the columns are the fields of the dataclass `row`.
+
+    `prepare` False plans for these very parameters each time: where filters that are absent must vanish from the plan.
+    """
     try:
         async with conn.cursor(row_factory=class_row(row)) as cursor:
-            await cursor.execute(query.sql, params)
+            await cursor.execute(query.sql, params, prepare=prepare)
             return await cursor.fetchall()
     except psycopg.Error as error:
         error.add_note(query.name)

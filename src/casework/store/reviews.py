@@ -38,7 +38,7 @@ async def waiting(conn: Connection, tenant: str, after: Cursor | None = None, li
         InputError: the limit is out of range.
     """
     params = {"tenant": tenant, "limit": checked_limit(limit) + 1, **place(after)}
-    rows = await queries.many(conn, _SQL["waiting"], params, ReviewRow)
+    rows = await queries.many(conn, _SQL["waiting"], params, ReviewRow, prepare=False)
     more = Cursor(rows[limit - 1].created_at, rows[limit - 1].review_id) if len(rows) > limit else None
     return Page(rows[:limit], more)
 

@@ -128,7 +128,7 @@ async def list_page(
         InputError: the limit is out of range.
     """
     params = queries.Writing(tenant=tenant, user=user, status=status, workflow=workflow, limit=checked_limit(limit) + 1)
-    rows = await queries.many(conn, _SQL["list_page"], {**params, **place(after)}, RunRow)
+    rows = await queries.many(conn, _SQL["list_page"], {**params, **place(after)}, RunRow, prepare=False)
     more = Cursor(rows[limit - 1].created_at, rows[limit - 1].run_id) if len(rows) > limit else None
     return Page(rows[:limit], more)
 
@@ -209,7 +209,7 @@ async def _unfinished(
     limit: int,
 ) -> list[RunRow]:
     params = {"statuses": list(statuses), "tenant": tenant, "before": before, "limit": checked_limit(limit)}
-    return await queries.many(conn, _SQL["unfinished"], {**params, **place(after)}, RunRow)
+    return await queries.many(conn, _SQL["unfinished"], {**params, **place(after)}, RunRow, prepare=False)
 
 
 async def set_incident(
