@@ -58,7 +58,10 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     names = {**context, "context": context}
     used = _used(source, names)
     program = _compile(source, used, tuple(sorted(names)))
-    value = program.eval(data={name: _told(names[name]) for name in used})
+    try:
+        value = program.eval(data={name: _told(names[name]) for name in used})
+    except RuntimeError as error:  # what stops an evaluation from outside, as its iteration budget does
+        raise ExpressionError(f"{_shown(source)} fails: {error}. Let a tool compute it.") from None
     if value.type() == _cel().Type.ERROR:
         said = str(value.plain_value())
         raise ExpressionError(f"{_shown(source)} fails: {said}.{_advice(said)}")

@@ -70,7 +70,8 @@ def _of_mapping(schema: Mapping[str, Any]) -> Iterator[str]:
 def _field(error: Any) -> str:
     path = [*error.absolute_path]
     if error.validator == "required":
-        path += [name for name in error.validator_value if name not in error.instance][:1]
+        # There is one such error per missing name, and only its message says which.
+        path += [name for name in error.validator_value if error.message.startswith(f"{name!r} ")]
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 

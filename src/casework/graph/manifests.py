@@ -145,7 +145,10 @@ class AiWorkflowSpec(Part):
 
     @cached_property
     def _ways(self) -> dict[str, tuple[Edge, ...]]:
-        return {node.id: tuple(e for e in self.edges if e.source == node.id) for node in self.nodes}
+        ways: dict[str, list[Edge]] = {}
+        for edge in self.edges:
+            ways.setdefault(edge.source, []).append(edge)
+        return {source: tuple(edges) for source, edges in ways.items()}
 
     def node(self, node_id: str) -> Node | None:
         """The node of that id, or None."""

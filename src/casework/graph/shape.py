@@ -106,11 +106,11 @@ _CONDITIONS = {"CONDITION": _branches, "HUMAN_APPROVAL": _decisions}
 
 
 def _ways(spec: AiWorkflowSpec) -> Iterator[Problem]:
-    reached = _reached(spec)
+    reached, ending = _reached(spec), _ending(spec)
     for node in spec.nodes:
         if node.id not in reached:
             yield f"node {node.id!r}", f"no way leads here from {spec.initial_node!r}. Add an edge to it, or remove it."
-    stuck = [node.id for node in spec.nodes if node.id in reached and node.id not in _ending(spec)]
+    stuck = [node.id for node in spec.nodes if node.id in reached and node.id not in ending]
     if stuck:
         names = ", ".join(repr(name) for name in stuck)
         yield f"node {stuck[0]!r}", f"no way leads to an end: a cycle with no exit ({names}). Add an edge to {END}."

@@ -110,6 +110,8 @@ class _Maker:
             raise self._refused(line, path, f"it has more than {MAX_VALUES} values, aliases included. Split it")
         if len(path) > MAX_DEPTH:
             raise self._refused(line, path, f"it is nested deeper than {MAX_DEPTH}. Flatten it")
+        if not isinstance(node, ScalarNode) and str(node.tag) not in (f"{_TAG}map", f"{_TAG}seq"):
+            raise self._refused(line, path, f"the tag {node.tag} is not known here. Remove it")
         if isinstance(node, MappingNode):
             return self._mapping(node, path)
         if isinstance(node, SequenceNode):

@@ -23,11 +23,14 @@ MAX_SOURCE = 20_000
 """Longest template, in characters."""
 MAX_OPEN = 20
 """Most markers without an end that are read at all."""
+MAX_BLANKS = 1000
+"""Longest run of blanks and line ends, which the library reads slowly."""
 MAX_ARGUMENTS_DEPTH = 20
 """Deepest nesting of a TOOL node's arguments."""
 
 # An argument that is nothing but one path keeps the type of what it names.
 _PATH = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d{1,6}\])*)\s*-?\}\}\s*")
+_BLANKS = re.compile(rf"\s{{{MAX_BLANKS + 1}}}")
 _PART = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
 
 
@@ -143,6 +146,8 @@ def _parse(source: str) -> _Parsed:
 
 
 def _closed(source: str) -> None:
+    if _BLANKS.search(source):
+        raise ExpressionError(f"{_shown(source)} has more than {MAX_BLANKS} blanks in a row. Remove some.")
     # The library reads on to the end from every marker that is not closed, which many of them make slow.
     for opening, closing in (("{{", "}}"), ("{%", "%}")):
         after = source.rfind(closing) + 1

@@ -182,3 +182,10 @@ def test_importing_the_engine_does_not_load_the_expression_runtime() -> None:
         "import sys, casework.graph.engine; assert not {'cel_expr_python', 'liquid', 'jsonschema'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_output_that_is_not_there_yet_can_be_asked_for() -> None:
+    """AW-10. An unknown name is an error; `has(context.name)` asks."""
+    assert evaluate("has(context.answer) && context.answer.score > 1", {"input": {}}) is False
+    with pytest.raises(ExpressionError, match="unknown name"):
+        evaluate("answer.score > 1", {"input": {}})

@@ -1,0 +1,207 @@
+"""Manifest files: what is read, and what a refusal says."""
+
+from __future__ import annotations
+
+import json
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from casework.errors import ManifestError
+from casework.graph.loading import load, schemas
+from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
+
+PROVIDER = """
+apiVersion: casework.dev/v1alpha1
+kind: LlmProvider
+metadata: {name: local}
+spec:
+  type: openai
+  baseUrl: http://localhost:8000/v1
+  keyRef: {env: LOCAL_KEY}
+  defaultModel: small
+  temperature: 0.10
+  prices: {inputPerMillion: 2.50, outputPerMillion: 10}
+"""
+WORKFLOW = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata:
+  name: loan
+spec:
+  initialNode: underwrite
+  nodes:
+    - id: underwrite
+      type: agent
+      agentRef: underwriter
+      outputKey: recommendation
+  edges:
+    - {from: underwrite, to: end, condition: true}
+"""
+
+
+def refusal(text: str | bytes) -> str:
+    with pytest.raises(ManifestError) as caught:
+        load(text, "loan.yaml")
+    return str(caught.value)
+
+
+def spec_of(kind: str, spec: str) -> str:
+    return f"apiVersion: casework.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n"
+
+
+def test_a_file_holds_several_manifests() -> None:
+    """AW-1. YAML of several documents; types are read without regard to case."""
+    provider, workflow = load(f"---{PROVIDER}---{WORKFLOW}---\n", "loan.yaml")
+    assert isinstance(provider, LlmProvider)
+    assert isinstance(workflow, AiWorkflow)
+    assert workflow.spec.nodes[0].type == "AGENT"
+    assert workflow.spec.edges[0].condition == "true"
+    assert (workflow.spec.max_loops, workflow.spec.policy_adoption) == (50, "pinned")
+
+
+def test_numbers_keep_their_digits() -> None:
+    """AW-19. Prices are exact."""
+    (provider,) = load(PROVIDER)
+    assert isinstance(provider, LlmProvider)
+    assert provider.spec.prices is not None
+    assert str(provider.spec.prices.input_per_million) == "2.50"
+    assert provider.spec.temperature == Decimal("0.1")
+
+
+def test_json_is_read_too() -> None:
+    """AW-1. JSON, with tabs and escaped characters."""
+    (first,) = load(WORKFLOW)
+    text = json.dumps(first.model_dump(by_alias=True), indent="\t").replace("underwriter", "\\u0075nderwriter")
+    assert load(text.encode()) == [first]
+
+
+def test_an_agent_has_its_defaults() -> None:
+    """AW-16. At most 20 exchanges per turn unless said."""
+    (agent,) = load(spec_of("AiAgent", "{provider: local}"))
+    assert isinstance(agent, AiAgent)
+    assert agent.spec.max_exchanges == 20
+
+
+def test_a_typo_names_line_path_value_and_the_near_name() -> None:
+    """AW-1. What, where, and what to do."""
+    assert refusal(WORKFLOW.replace("agentRef", "agentref")) == (
+        "loan.yaml:11: spec.nodes[0].agentref: there is no field 'agentref'; there are id, type, agentRef, "
+        "inputTemplate, outputKey, outputSchema, expression, tool, arguments, decisions. Did you mean 'agentRef'?"
+    )
+    assert "spec.nodes[0].type: 'AGNT' is not known" in refusal(WORKFLOW.replace("agent\n", "agnt\n"))
+    assert "Did you mean 'AiWorkflow'?" in refusal(WORKFLOW.replace("AiWorkflow", "AIworkflw"))
+
+
+def test_all_problems_are_told_together() -> None:
+    text = WORKFLOW.replace("initialNode", "initalNode").replace("type: agent", "type: agnt") + "---\nkind: Nothing\n"
+    said = refusal(text)
+    assert said.startswith("4 problems:\n")
+    for part in ("initalNode", "spec.initialNode: it is missing", "'AGNT'", "'Nothing' is not known"):
+        assert part in said
+
+
+@pytest.mark.parametrize("kind", ["PARALLEL", "map", "SubWorkflow", "wait"])
+def test_later_node_types_say_so(kind: str) -> None:
+    """AW-4. Types of a later release are named as such."""
+    assert "is not available in this release" in refusal(WORKFLOW.replace("type: agent", f"type: {kind}"))
+
+
+@pytest.mark.parametrize("kind", ["McpServer", "WorkflowSession"])
+def test_later_kinds_say_so(kind: str) -> None:
+    assert "is not available in this release" in refusal(spec_of(kind, "{}"))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "{type: openai, apiKey: sk-SECRET}",
+        "{type: openai, key: sk-SECRET}",
+        "{type: openai, token: sk-SECRET}",
+        "{type: openai, keyRef: sk-SECRET}",
+        "{type: openai, keyRef: {value: sk-SECRET}}",
+        "{type: openai, keyRef: {env: sk-SECRET}}",
+        "{type: openai, keyRef: {env: A, file: sk-SECRET}}",
+        '{type: openai, baseUrl: "https://user:sk-SECRET@host/v1"}',
+    ],
+)
+def test_a_key_in_a_manifest_is_refused_and_not_repeated(spec: str) -> None:
+    """AW-19. Key references only; the refusal does not print the key."""
+    said = refusal(spec_of("LlmProvider", spec))
+    assert "SECRET" not in said
+    assert "ey" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "holds no manifest"),
+        ("# only a comment\n", "holds no manifest"),
+        ("---\n---\n", "holds no manifest"),
+        ("[1, 2]", "not list"),
+        ("just words", "not str"),
+        ("a: b: c", "loan.yaml:1: this is not YAML"),
+        ("a: 1\nb: [", "this is not YAML"),
+        ("kind: A\nkind: B", "loan.yaml:2: kind: this key stands here twice"),
+        ("a: 1\nb: x\x00y", "loan.yaml:2: it holds a NUL"),
+        (b"a: \xff\xfe", "byte 3 (0xff) is not UTF-8"),
+        (b"\xff\xfea\x00", "is not UTF-8"),
+        ("a: !!python/object/apply:os.system [x]", "the tag"),
+        ("a: !x y", "the tag"),
+        ("? [a]\n: b", "a key is not a text"),
+        ("a: &a [*a]", "nested deeper"),
+        ("a: *nothing", "this is not YAML"),
+        ("a: .nan", "is no number"),
+        ("a: .inf", "is no number"),
+        ("a: 1e99999", "has no JSON form"),
+        ("a: " + "9" * 5000, "has no JSON form"),
+        ("[" * 5000, "nested deeper"),
+        ("{" * 5000, "nested deeper"),
+        ("x" * (1024 * 1024 + 1), "1048577 bytes"),
+        ("kind: AiAgent\nmetadata: {name: x}\nspec: {provider: p}", "apiVersion: it is missing"),
+        ("apiVersion: casework.dev/v9\nkind: AiAgent\nmetadata: {name: x}\nspec: {provider: p}", "casework.dev/v9"),
+        (spec_of("AiAgent", "{provider: p, maxExchanges: 0}"), "maxExchanges: 0"),
+        (spec_of("AiAgent", "{provider: p, maxExchanges: '5'}"), "maxExchanges: '5'"),
+        (spec_of("AiAgent", "{provider: p, maxExchanges: true}"), "maxExchanges: True"),
+        (spec_of("AiAgent", "{provider: P}"), "'P' is no name"),
+        (spec_of("AiAgent", "[]"), "spec: [] is no mapping"),
+        (spec_of("LlmProvider", "{type: scripted}"), "needs `script`"),
+        (spec_of("LlmProvider", "{type: openai, script: x}"), "`script` is for type scripted"),
+        (spec_of("LlmProvider", "{type: openai, baseUrl: localhost}"), "http://"),
+        (spec_of("LlmProvider", "{type: openai, prices: {inputPerMillion: -1}}"), "inputPerMillion: -1"),
+        (WORKFLOW.replace("id: underwrite", "id: under.write"), "'under.write' is no id"),
+        (WORKFLOW.replace("outputKey: rec", "outputKey: a-"), "is no key"),
+        (WORKFLOW.replace("name: loan", "name: Loan Case"), "'Loan Case' is no name"),
+    ],
+)
+def test_bad_input_is_refused_clearly(text: str | bytes, says: str) -> None:
+    assert says in refusal(text)
+
+
+def test_an_alias_bomb_is_refused_quickly() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 20)]
+    began = time.monotonic()
+    assert "aliases included" in refusal("\n".join(lines))
+    assert time.monotonic() - began < 5
+
+
+def test_plain_aliases_work() -> None:
+    text = WORKFLOW.replace("{from: underwrite, to: end, condition: true}", "&e {from: underwrite, to: end}\n    - *e")
+    (workflow,) = load(text)
+    assert isinstance(workflow, AiWorkflow)
+    assert workflow.spec.edges[0] == workflow.spec.edges[1]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    assert load(b"\xef\xbb\xbf" + WORKFLOW.encode()) == load(WORKFLOW)
+
+
+def test_schemas_for_editors_name_fields_as_manifests_do() -> None:
+    """AW-1. The models are the one definition."""
+    made: dict[str, Any] = schemas()
+    assert set(made) == {"AiWorkflow", "AiAgent", "LlmProvider"}
+    assert "initialNode" in json.dumps(made["AiWorkflow"])
+    assert "initial_node" not in json.dumps(made["AiWorkflow"])
