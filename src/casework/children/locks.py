@@ -18,6 +18,11 @@ class FileLock:
         self._descriptor: int | None = None
 
     @property
+    def held(self) -> bool:
+        """Whether we hold the lock."""
+        return self._descriptor is not None
+
+    @property
     def descriptor(self) -> int:
         """The open file, to be handed to a child.
 

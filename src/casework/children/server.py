@@ -91,6 +91,7 @@ class ServerProcess:
         self._record = folder / "server.json"
         self._child: subprocess.Popen[bytes] | None = None
         self._claimed = False
+        self._log_start = 0
 
     @property
     def pid(self) -> int | None:
@@ -121,6 +122,7 @@ class ServerProcess:
     def spawn(self, command: Sequence[str], *, run_as: RunAs = RunAs(), env: Mapping[str, str] | None = None) -> None:
         """Start the server; it holds the server's lock from its first moment. `claim` comes first."""
         self._turn_log()
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
         words = [*launcher(run_as, self._death_signal), *command]
         with open(self.log, "ab", opener=_private) as log:
             self._child = subprocess.Popen(  # noqa: S603  # our own words, no shell
@@ -161,6 +163,13 @@ class ServerProcess:
         self._held.release()
         self._owner.release()
         self._claimed = False
+
+    def has_said(self, text: str) -> bool:
+        """Whether the present run of the server wrote `text`; what earlier runs wrote does not count."""
+        try:
+            return text.encode() in self.log.read_bytes()[self._log_start :]
+        except OSError:
+            return False
 
     def log_tail(self, lines: int = 15) -> str:
         """The last lines the server wrote, for a message."""

@@ -30,6 +30,8 @@ from casework.values import dumps, loads
 READY_TIMEOUT_S = 60.0
 POLL_SECONDS = 0.1
 API_TRIES = 3
+LISTENING = "Listening on "
+"""What `casework api` says once its port is its own."""
 
 
 class Stack:
@@ -143,6 +145,7 @@ class Stack:
         while True:
             for sentence in await self.servers.restart_crashed():
                 say(sentence)
+                self._write_facts()
             for service in [*self.workers, *([self.api] if self.api else [])]:
                 if not service.pid:
                     self._revive(service, say)
@@ -150,6 +153,8 @@ class Stack:
 
     async def stop(self) -> None:
         """Stop everything this stack started, in order, and let the folder go. Harmless when nothing runs."""
+        if not self._lock.held:
+            return  # the folder, and what its files tell, is another program's
         await _end([*self.workers, *([self.api] if self.api else [])])
         self.workers, self.api = [], None
         self.servers.stop()
@@ -192,7 +197,8 @@ class Stack:
 
     async def _wait_api(self, api: Service) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S
-        while not await preparation.is_healthy(self.api_url):
+        # Its own word that it listens comes first: on a port lost in a race another's API would answer for ours.
+        while not (api.process.has_said(LISTENING) and await preparation.is_healthy(self.api_url)):
             self._require_alive(api, deadline)
             await asyncio.sleep(POLL_SECONDS)
 

@@ -9,6 +9,7 @@ folder/*.lock         see `casework.children`
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 import time
@@ -26,7 +27,6 @@ from casework.children.server import ServerProcess, StopStep
 from casework.durable.local.binaries import fetch_program, find_program
 from casework.errors import LocalStackError
 
-NAMESPACE = "default"
 START_TIMEOUT_S = 60.0
 PORT_TRIES = 3
 POLL_SECONDS = 0.05
@@ -56,6 +56,8 @@ class LocalTemporal:
         self._folder = folder.absolute()
         self._server = ServerProcess(self._folder, "temporal", STOP_STEPS)
         self._port = 0
+        # A namespace that only this folder's server has: whoever serves it is ours, and no other that took the port.
+        self._mark = f"casework-{hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:12]}"
 
     @property
     def address(self) -> str:
@@ -114,20 +116,20 @@ class LocalTemporal:
 
     def _command(self, program: Path) -> Sequence[str]:
         database = str(self._folder / "temporal.db")
-        place = ("--ip", HOST, "--port", str(self._port), "--namespace", NAMESPACE, "--db-filename", database)
+        place = ("--ip", HOST, "--port", str(self._port), "--namespace", self._mark, "--db-filename", database)
         return (str(program), "server", "start-dev", "--headless", *place, *FLAGS)
 
     async def _wait_ready(self) -> bool:
         """Wait until the namespace answers; False when the server ended instead."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while self._server.pid and time.monotonic() < deadline:
-            if await answers(self.address):
+            if await answers(self.address, self._mark):
                 return True
             await asyncio.sleep(POLL_SECONDS)
         return False
 
 
-async def answers(address: str, namespace: str = NAMESPACE) -> bool:
+async def answers(address: str, namespace: str) -> bool:
     """Whether a Temporal server at `address` serves `namespace` now."""
     try:
         client = await Client.connect(address, namespace=namespace)
