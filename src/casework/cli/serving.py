@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+import uvicorn
 
 from casework.errors import CaseworkError, UnreachableError
 
+_STOPS = (signal.SIGTERM, signal.SIGINT)
 GRACE_S = 10
 """How long requests under way get to be answered after SIGTERM, in seconds."""
 
@@ -27,16 +32,30 @@ def serve(application: Any, host: str, port: int) -> None:
 
 
 async def _serve(application: Any, listening: socket.socket) -> None:
-    import uvicorn
-
     host, port = listening.getsockname()[:2]
     config = uvicorn.Config(application, lifespan="off", log_level="warning", timeout_graceful_shutdown=GRACE_S)
-    server = uvicorn.Server(config)
+    server = _Server(config)
     # The lifespan is entered here and not by the server, which would turn its error into a log line.
     async with application.router.lifespan_context(application):
         shown = f"[{host}]" if ":" in host else host
         click.echo(f"Listening on http://{shown}:{port}", err=True)
         await server.serve(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends in peace: uvicorn raises the signal again when it has drained, which would kill what is still to close."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take SIGTERM and SIGINT as the wish to stop; the second one stops at once."""
+        loop = asyncio.get_running_loop()
+        for number in _STOPS:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in _STOPS:
+                loop.remove_signal_handler(number)
 
 
 def _listen(host: str, port: int) -> socket.socket:
