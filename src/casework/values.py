@@ -4,7 +4,8 @@
   Decimal, never as float. Floats are written with the digits of their `repr`.
 - A datetime is an ISO-8601 instant in UTC; a naive one is refused. UUIDs and enums are their text.
 - NUL becomes U+2400 and a lone surrogate U+FFFD, because PostgreSQL holds neither; NaN and the infinities become
-  the texts "NaN", "Infinity" and "-Infinity", because JSON has no such numbers. `clean` counts what it replaced, and
+  the texts "NaN", "Infinity" and "-Infinity", because JSON has no such numbers; a number of more than 4,000 digits
+  becomes its text (an integer in hexadecimal), because not every reader takes it. `clean` counts what it replaced, and
   the row that is written records the count (`cleaned`), so nothing changes in silence and no result is lost.
 """
 
@@ -31,6 +32,10 @@ Plain = Any
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_DEPTH = 100
 """Deepest nesting of a plain value."""
+
+
+MAX_DIGITS = 4000
+"""Most digits of a number; integers are bounded by bits, at three of them for a digit."""
 
 
 class Cleaned(NamedTuple):
@@ -110,7 +115,7 @@ def clean(value: Plain) -> Cleaned:
     if isinstance(value, str):
         text, count = _UNHOLDABLE.subn(lambda m: "\u2400" if m[0] == "\x00" else "\ufffd", value)
         return Cleaned(text, count)
-    if isinstance(value, (float, Decimal)):
+    if isinstance(value, (int, float, Decimal)):
         return _clean_number(value)
     if isinstance(value, dict):
         return _clean_mapping(value)
@@ -135,11 +140,22 @@ def _clean_mapping(value: dict[str, Plain]) -> Cleaned:
 
 
 def _clean_number(value: float | Decimal) -> Cleaned:
+    if isinstance(value, int):
+        return Cleaned(value, 0) if value.bit_length() <= MAX_DIGITS * 3 else Cleaned(hex(value), 1)
+    if isinstance(value, Decimal) and value.is_finite() and _written_digits(value) > MAX_DIGITS:
+        return Cleaned(str(value), 1)
     if math.isfinite(value):
         return Cleaned(value, 0)
     if math.isnan(value):
         return Cleaned("NaN", 1)
     return Cleaned("Infinity" if value > 0 else "-Infinity", 1)
+
+
+def _written_digits(value: Decimal) -> int:
+    """How many digits the number has when written without an exponent."""
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)  # finite
+    return max(value.adjusted(), 0) - min(exponent, 0)
 
 
 def dumps(value: Any) -> str:

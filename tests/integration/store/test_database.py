@@ -86,17 +86,21 @@ async def test_request_with_everything_odd_in_it(db: Database) -> None:
         "deep": deep,
         "huge": 10**300,
         "long": Decimal("1E-40"),
+        "enormous": 1 << 20_000,
+        "tiny": Decimal("1E-20000"),
         "text": "x" * 100_000,
     }
     run_id = uuid4()
     async with db.transaction() as conn:
         row, _ = await runs.create_pending(conn, new_run(run_id, request=request, user="Zo\u00eb \u202e"))
-    assert row.cleaned == 4
+    assert row.cleaned == 6
     assert row.request == {
         **{k: v for k, v in request.items() if k != "nul\x00"},
         "nul\u2400": "\u2400",
         "nan": "NaN",
         "inf": "Infinity",
+        "enormous": hex(1 << 20_000),
+        "tiny": "1E-20000",
     }
     assert row.user_id == "Zo\u00eb \u202e"
 
