@@ -33,6 +33,7 @@ def test_a_stale_decision_is_ignored() -> None:
 
 
 def test_a_repeated_decision_counts_once() -> None:
+    """DA-36. The same decision_id is one decision."""
     assert "received before" in ignored(REVIEW, APPROVE, ("decision-1",))
 
 
