@@ -28,9 +28,12 @@ ErrorHook = Callable[[TaskNode, Stage, BaseException], object]
 
 
 def _caused_by_cancel(error: BaseException) -> bool:
-    """Whether `error` is, or was raised because of, a cancellation of asyncio."""
+    """Whether `error` is a cancellation, or was raised because of one.
+
+    Told by the name of the class, which asyncio, concurrent.futures and durable engines share without a common base.
+    """
     step: BaseException | None = error
-    while step is not None and not isinstance(step, asyncio.CancelledError):
+    while step is not None and type(step).__name__ != "CancelledError":
         step = step.__cause__
     return step is not None
 

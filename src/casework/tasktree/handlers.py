@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from casework.tasktree.callbacks import await_stages, run_stages
+from casework.tasktree.callbacks import await_stages, notify, run_stages
 from casework.tasktree.context import HERE
 from casework.tasktree.errors import (
     AlreadyAttachedError,
@@ -51,15 +51,18 @@ class HandlerNode(TaskNode, Generic[R]):
         """The asyncio task of the node: its body, from start stage to outcome."""
         self._flags |= STARTED
         HERE.set(self)
+        commander = self._commander
         try:
-            if self._callbacks is not None or self._commander._listener is not None:
+            if self._callbacks is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
+            elif commander._listener is not None:
+                notify(self, Stage.AT_HANDLER_START)
             self._result = await self._function(*self._args, **self._kwargs)
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
-            if self._commander._lets_go(error):
+            if commander._lets_go(error):
                 return
             body_failed(self, error)
-        if self._commander._is_unwinding is None or not self._commander._drops():
+        if commander._is_unwinding is None or not commander._drops():
             body_over(self)
 
 
@@ -91,8 +94,7 @@ def call(node: H, parent: TaskNode | None = None) -> H:
     """
     if not isinstance(node, HandlerNode):
         raise NotAHandlerError(f"{node!r} is not a call of a handler. Pass what a function under @handler returns.")
-    parent = placed_under(node, parent)
-    adopt(parent, node)
+    adopt(placed_under(node, parent), node)
     node._task = node._commander._create_task(node._drive())
     return node
 
@@ -100,9 +102,10 @@ def call(node: H, parent: TaskNode | None = None) -> H:
 def placed_under(node: TaskNode, parent: TaskNode | None) -> TaskNode:
     """The parent for `node`: the one named, else the running node, which may not be one that is being ended."""
     here = HERE.get()
-    if here is not None and here._flags & REFUSES:
-        raise refusal(here, node)
-    parent = parent if parent is not None else here
+    if here is not None:
+        if here._flags & REFUSES:
+            raise refusal(here, node)
+        return here if parent is None else parent
     if parent is None:
         raise NoCurrentNodeError(f"{node!r} has no parent: no node is running here. Name one with parent=.")
     return parent

@@ -7,7 +7,7 @@ import contextvars
 import inspect
 from typing import Any, ClassVar, Self, TypeVar
 
-from casework.tasktree.callbacks import await_stages, run_stages
+from casework.tasktree.callbacks import await_stages, notify, run_stages
 from casework.tasktree.context import HERE
 from casework.tasktree.errors import NotAJobError, NotAsyncError
 from casework.tasktree.handlers import HandlerNode, placed_under
@@ -55,8 +55,10 @@ class Job(TaskNode):
         self._flags |= STARTED
         HERE.set(self)
         try:
-            if self._callbacks is not None or self._commander._listener is not None:
+            if self._callbacks is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_JOB_START,)))
+            elif self._commander._listener is not None:
+                notify(self, Stage.AT_JOB_START)
             result = await self.task()
             if isinstance(result, HandlerNode):
                 result = await self._continue(result)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 _PENDING = NodeState.PENDING
 _ACTIVE = NodeState.ACTIVE
+_COMPLETED = NodeState.COMPLETED
 
 
 def move(node: TaskNode, state: NodeState) -> None:
@@ -157,7 +158,7 @@ def _end(node: TaskNode) -> bool:
     if node._state is not _ACTIVE:
         raise IllegalTransitionError(f"{node!r} was to end twice. This is a fault of the tree; please report it.")
     if not flags & (FAILED | DOOMED):
-        node._state = NodeState.COMPLETED
+        node._state = _COMPLETED
     else:
         node._state = NodeState.EXCEPTION if flags & FAILED else NodeState.TERMINATED
     if node._callbacks is not None:

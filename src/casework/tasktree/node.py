@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from casework.tasktree import drawing
 from casework.tasktree.callbacks import Callbacks
 from casework.tasktree.context import HERE
 from casework.tasktree.errors import (
@@ -144,6 +145,14 @@ class TaskNode:
     def notes(self) -> tuple[str, ...]:
         """What went wrong at the node without ending it, such as errors of callbacks."""
         return () if self._rare is None else tuple(self._rare.notes)
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """The tree from here down as plain data; see `drawing.snapshot` for the shape of an entry."""
+        return drawing.snapshot(self)
+
+    def render(self) -> str:
+        """The tree from here down as text, a line for each node."""
+        return drawing.render(self)
 
     # ---- before it starts
 

@@ -9,7 +9,7 @@ import pytest
 from casework.tasktree import Commander, Job, NodeFailedError, NodeState, TaskNode, call, current_node, handler, submit
 
 LONG = 100_000
-DEEP = 20_000  # where every level holds a waiting task
+DEEP = 5_000  # where every level holds a waiting task
 
 
 @pytest.fixture(autouse=True)
