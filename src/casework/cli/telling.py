@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Teller:
     """Plain lines on stdout."""
 
+    speaks = True
+
     def heading(self, text: str) -> None:
         """What comes now."""
         click.echo(f"\n== {safe(text)}")
@@ -98,6 +100,8 @@ class ColourTeller(Teller):
 
 class Silence(Teller):
     """Nothing: stdout belongs to one JSON object."""
+
+    speaks = False
 
     def heading(self, text: str) -> None:
         """Nothing."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from casework.drills.ground import Ground
 from casework.drills.kill_plan import Kill, faults_of, spread
 from casework.drills.promises import Report
 from casework.drills.tally import RunTally, instant_of, tally_of
-from casework.drills.waiting import until_mark
+from casework.drills.waiting import until_in_flight, until_mark
 from casework.durable.activities.faults import Fault, Mark
 
 NAME = "kills"
@@ -24,6 +22,8 @@ SIDE_BY_SIDE = 6
 ROUNDS = 3
 """A kill that came too late (its process was dead of another) is made up for in a further round."""
 PATIENCE_S = 120.0
+OUTLIVE_S = 6.0
+"""How long the destination takes for the attempt that comes too late, longer than a lost heartbeat goes unnoticed."""
 RESUME_S = 3.0
 """Where a second worker stands by, a killed one's run goes on within so many seconds (median)."""
 
@@ -63,22 +63,22 @@ async def _round(ground: Ground, report: Report, number: int, plan: Sequence[lis
 
 
 async def _outlive(ground: Ground, report: Report) -> str:
-    """Freeze a worker after it acted; a second attempt commits; the first wakes up, and comes too late."""
+    """Lose the heartbeats of an attempt; a second one starts beside it and commits; the first comes too late."""
     tag, tool = "drill-outlive", ground.rehearsal.destination.keyed[0]
     run_id = ground.run_id(tag)
-    ground.faults.plan([Fault("outlive", "acted", f"*/{tool}.1", run_id, action="stop")])
+    ground.faults.plan([Fault("outlive", "sent", f"*/{tool}.1", run_id, action="mute")])
+    await ground.destination.slow_down(OUTLIVE_S)
     await ground.submit(tag)
-    mark = await until_mark(ground, "outlive")
-    try:
-        await ground.api.until(run_id, lambda run: tool in run["evidence"], f"have {tool} from a second attempt")
-    finally:
-        os.kill(mark.pid, signal.SIGCONT)
-    report.tell(f"Worker {mark.pid} was frozen after {tool} had acted, and woken when a second attempt had committed.")
-    await ground.api.until_review(run_id, patience_s=PATIENCE_S)
-    late = await ground.api.until(run_id, lambda run: bool(_late(run, tool)), "record the late result")
+    await until_mark(ground, "outlive")
+    await until_in_flight(ground)
+    await ground.destination.slow_down(0)
+    await ground.api.until(run_id, lambda run: tool in run["evidence"], f"have {tool} from a second attempt")
+    report.tell(f"The heartbeats of an attempt of {tool} were lost; a second one started beside it and committed.")
+    late = await ground.api.until(run_id, lambda run: bool(_late(run, tool)), "record the late result of the first")
     report.promise(
         "A result that came too late is kept as LATE and not used", bool(_late(late, tool)), _late(late, tool)
     )
+    await ground.api.until_review(run_id)
     return run_id
 
 

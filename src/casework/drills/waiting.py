@@ -16,7 +16,7 @@ PATIENCE_S = 60.0
 async def until_killed(ground: Ground, fault: str) -> Mark:
     """The mark of a kill, once its worker is gone; the mark is made just before. Raises as `until_mark`."""
     mark = await until_mark(ground, fault)
-    while mark.pid in ground.crew.pids:
+    while mark.pid in ground.crew.pids:  # noqa: ASYNC110  # no event tells of a process that was killed
         await asyncio.sleep(LOOK_EVERY_S)
     return mark
 
@@ -34,3 +34,17 @@ async def until_mark(ground: Ground, fault: str) -> Mark:
                 return mark
         await asyncio.sleep(LOOK_EVERY_S)
     raise BrokenOffError(f"Fault {fault} did not happen within {PATIENCE_S:g} s: no worker came to its point.")
+
+
+async def until_in_flight(ground: Ground) -> None:
+    """Until a call is in flight at the destination.
+
+    Raises:
+        BrokenOffError: none is in time.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if (await ground.destination.counts()).in_flight:
+            return
+        await asyncio.sleep(LOOK_EVERY_S)
+    raise BrokenOffError(f"No call was in flight at the destination within {PATIENCE_S:g} s.")

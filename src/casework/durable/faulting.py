@@ -14,6 +14,7 @@ from uuid import UUID
 from temporalio import workflow
 from temporalio.worker import (
     ActivityInboundInterceptor,
+    ActivityOutboundInterceptor,
     ExecuteActivityInput,
     Interceptor,
     StartActivityInput,
@@ -51,14 +52,24 @@ class FaultInterceptor(Interceptor):
 
 
 class _WatchedActivity(ActivityInboundInterceptor):
+    """One execution of an activity; the SDK makes one of these for each."""
+
     def __init__(self, inner: ActivityInboundInterceptor, folder: FaultFolder) -> None:
         super().__init__(inner)
         self._folder = folder
+        self._heart = _Heart()
+
+    def init(self, outbound: ActivityOutboundInterceptor) -> None:
+        self._heart.next = outbound
+        super().init(self._heart)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
         call = input.args[0] if input.args else None
         fault = self._due(call) if isinstance(call, ToolCall) else None
-        if fault is None:
+        if fault is None or not isinstance(call, ToolCall):
+            return await super().execute_activity(input)
+        if fault.action == "mute":
+            self._heart.muted = self._folder.claim(fault, call.owner.run_id, call.path)
             return await super().execute_activity(input)
         watching = asyncio.create_task(_strike_when_received(self._folder, fault, call))
         try:
@@ -68,6 +79,19 @@ class _WatchedActivity(ActivityInboundInterceptor):
 
     def _due(self, call: ToolCall) -> Fault | None:
         return self._folder.due("sent", call.owner.run_id, call.path)
+
+
+class _Heart(ActivityOutboundInterceptor):
+    """Heartbeats of one execution, lost while `muted`."""
+
+    next: ActivityOutboundInterceptor
+
+    def __init__(self) -> None:
+        self.muted = False
+
+    def heartbeat(self, *details: Any) -> None:
+        if not self.muted:
+            self.next.heartbeat(*details)
 
 
 async def _strike_when_received(folder: FaultFolder, fault: Fault, call: Any) -> None:

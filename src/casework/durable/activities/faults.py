@@ -1,4 +1,4 @@
-"""Named points at which a drill kills or stops the worker, to show that it may die there. Otherwise nothing happens.
+"""Named points at which a drill kills the worker, to show that it may die there. Otherwise nothing happens.
 
 `CASEWORK_DRILL_FOLDER` names a folder that the drill and its workers share. In it `plan.json` lists faults; `marks`
 holds a file for each fault that has happened, so that each happens exactly once; `calls.jsonl` gets a line for each
@@ -29,13 +29,17 @@ learns of it is done."""
 
 @dataclass(frozen=True)
 class Fault:
-    """One kill (or stop, SIGSTOP) at a point of the step whose path matches `path` (a shell pattern) in run `run`."""
+    """One kill at a point of the step whose path matches `path` (a shell pattern) in run `run`.
+
+    The action `mute`, at `sent` only, kills nobody: the attempt lives on and its heartbeats get lost, as in a network
+    that is cut, so that the engine starts a second one beside it.
+    """
 
     id: str
     point: Point
     path: str
     run: str
-    action: Literal["kill", "stop"] = "kill"
+    action: Literal["kill", "mute"] = "kill"
 
 
 @dataclass(frozen=True)
@@ -146,4 +150,4 @@ def fault_point(point: Point, path: str, run: str | None = None) -> None:
 def strike(folder: FaultFolder, fault: Fault, run: str, path: str) -> None:
     """Carry out a fault, unless another process has."""
     if folder.claim(fault, run, path):
-        os.kill(os.getpid(), signal.SIGSTOP if fault.action == "stop" else signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)

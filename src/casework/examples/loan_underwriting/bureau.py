@@ -75,9 +75,10 @@ class Bureau:
 
     def _take_time(self, name: str) -> None:
         with self._lock:
+            latency = self.latency  # as it is now: a later change is for later calls
             self._in_flight[name] += 1
         self._arrived(name)
-        time.sleep(self.latency)
+        time.sleep(latency)
         with self._lock:
             self._in_flight[name] -= 1
 
