@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -11,6 +13,9 @@ from casework.api.body import PlainResponse
 from casework.api.openapi import OPEN_MARK
 from casework.api.services import Services, ServicesDep
 from casework.errors import CaseworkError, UnreachableError
+from casework.store import migrate
+
+log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["health"])
 
@@ -34,16 +39,19 @@ async def readyz(services: ServicesDep) -> Response:
 
 async def _database(services: Services) -> str | None:
     try:
-        await services.db.ping()
-    except CaseworkError:
-        # The reason may name hosts and logins; this route is open to all, so it goes to the log of the pool alone.
+        async with services.db.transaction() as conn:
+            missing = await migrate.pending(conn)
+    except CaseworkError as error:
+        # The reason may name hosts and logins, and this route is open to all: it goes to the log.
+        log.warning("not ready: %s", error)
         return "The database does not answer."
-    return None
+    return "The tables are older than this release: run `casework migrate`." if missing else None
 
 
 async def _temporal(services: Services) -> str | None:
     try:
         await services.runs.check()
-    except CaseworkError:
+    except CaseworkError as error:
+        log.warning("not ready: %s", error)
         return "Temporal does not answer."
     return None

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from casework.durable.policies import POLICIES
 from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
 from casework.store.runs import RunDetail
 from casework.values import Plain, instant, plain
@@ -65,6 +66,7 @@ def detail(found: RunDetail) -> dict[str, Plain]:
         "review": {**review(newest), "given": given(newest.review_id, found.decisions)} if newest else None,
         "metrics": metrics(found.metrics),
         "turns": [metrics(row) for row in found.turns],
+        "retry_policies": [metrics(policy) for policy in POLICIES.values()],
     }
 
 

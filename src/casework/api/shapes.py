@@ -187,6 +187,18 @@ class TurnUsed(Used):
     turn: int
 
 
+class RetryPolicy(Shape):
+    """How an operation is tried. Times in seconds; `schedule_to_close` bounds all attempts together."""
+
+    operation: Literal["model", "tool", "store"]
+    attempts: int
+    start_to_close: float
+    schedule_to_close: float | None
+    first_delay: float
+    backoff: float
+    longest_delay: float
+
+
 class RunDetail(Run):
     """A run with its evidence, steps, attempts, policy and review, readable while it goes on."""
 
@@ -198,6 +210,7 @@ class RunDetail(Run):
     review: ReviewWithDecisions | None
     metrics: Used
     turns: list[TurnUsed]
+    retry_policies: list[RetryPolicy]
 
 
 class Event(Shape):

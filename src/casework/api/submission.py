@@ -19,10 +19,11 @@ from casework.api.inputs import check_input
 from casework.api.requests import StartRun
 from casework.api.services import Services
 from casework.durable.starting import start_of
-from casework.errors import AccessError, FieldsError, IdempotencyConflictError, InputError, UnreachableError
+from casework.errors import AccessError, FatalError, FieldsError, IdempotencyConflictError, InputError, UnreachableError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.state import DEFAULT_TURN_LIMIT
 from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
+from casework.models.catalogue import Models
 from casework.store import runs, workflows
 from casework.store.database import Connection
 from casework.store.rows import RunRow
@@ -48,6 +49,8 @@ async def submit(services: Services, caller: Caller, request: StartRun, key: str
     async with services.db.transaction() as conn:
         known = await runs.get(conn, caller.tenant, run_id) if key is not None else None
         found = None if known else await _checked(conn, caller.tenant, request)
+    if found is not None and request.model is not None:
+        await _check_model(services, found[1], request.model)
     if known is not None:
         row, created = _same(known, request_hash, key), False
     else:
@@ -96,6 +99,17 @@ async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[in
     pinned = PinnedWorkflow.from_plain(bundle)
     check_input(request.workflow, pinned.workflow.spec.input, request.input)
     return version, pinned
+
+
+async def _check_model(services: Services, pinned: PinnedWorkflow, model: str) -> None:
+    """That every agent of the workflow can be asked under this model; whether a key is there shows when it is asked."""
+    models = Models(services.app.scripts)
+    try:
+        for agent in pinned.agents.values():
+            # In a thread: a provider that is not known by heart takes seconds to look up the first time.
+            await asyncio.to_thread(models.for_agent, agent, pinned.providers, model)
+    except FatalError as error:
+        raise FieldsError(str(error), [{"field": "model", "message": str(error)}]) from None
 
 
 def _unknown(name: str, known: Collection[str]) -> FieldsError:

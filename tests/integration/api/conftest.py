@@ -18,7 +18,7 @@ from casework.api import create_app
 from casework.app import App
 from casework.durable.client import RunClient
 from casework.graph.bundle import PinnedWorkflow
-from casework.graph.manifests import AiWorkflow
+from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 from casework.projection import DecisionEntry, EventEntry, ReviewEntry, RunEntry, to_plain
 from casework.settings import Settings, TemporalSettings
 from casework.store import projection, tokens, workflows
@@ -173,10 +173,15 @@ def review_id_of(run_id: UUID, number: int = 1) -> UUID:
     return ids.review_id(run_id, f"decision.{number}")
 
 
-async def publish(db: Database, manifest: Mapping[str, Any], tenant: str = TENANT) -> int:
-    pinned = PinnedWorkflow(AiWorkflow.model_validate(manifest), {}, {})
+async def publish(
+    db: Database, manifest: Mapping[str, Any], agents: tuple[AiAgent, ...] = (), providers: tuple[LlmProvider, ...] = ()
+) -> int:
+    """Store a manifest as the newest version of its workflow."""
+    pinned = PinnedWorkflow(
+        AiWorkflow.model_validate(manifest), {one.name: one for one in agents}, {one.name: one for one in providers}
+    )
     async with db.transaction() as conn:
-        return await workflows.publish(conn, tenant, pinned.name, pinned.to_plain(), pinned.hash())
+        return await workflows.publish(conn, TENANT, pinned.name, pinned.to_plain(), pinned.hash())
 
 
 @pytest.fixture

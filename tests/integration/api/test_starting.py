@@ -14,9 +14,32 @@ from casework import ids
 from casework.api import create_app
 from casework.app import App
 from casework.durable.client import RunClient
+from casework.graph.manifests import AiAgent, LlmProvider
 from casework.settings import Settings, TemporalSettings
 from casework.store import runs
 from tests.integration.api.conftest import GOOD, LETTER, TENANT, Door, publish
+
+API_VERSION = "casework.dev/v1alpha1"
+AGENT = AiAgent.model_validate(
+    {"apiVersion": API_VERSION, "kind": "AiAgent", "metadata": {"name": "clerk"}, "spec": {"provider": "scripts"}}
+)
+PROVIDER = LlmProvider.model_validate(
+    {
+        "apiVersion": API_VERSION,
+        "kind": "LlmProvider",
+        "metadata": {"name": "scripts"},
+        "spec": {"type": "scripted", "script": "clerk"},
+    }
+)
+ASKING = {
+    "apiVersion": API_VERSION,
+    "kind": "AiWorkflow",
+    "metadata": {"name": "asking"},
+    "spec": {
+        "initialNode": "ask",
+        "nodes": [{"id": "ask", "type": "AGENT", "agentRef": "clerk", "inputTemplate": "Hello", "outputKey": "said"}],
+    },
+}
 
 
 def start(**more: Any) -> dict[str, Any]:
@@ -174,6 +197,18 @@ async def test_an_operator_may_act_for_another(door: Door) -> None:
     answer = await door.post("/v1/runs", start(on_behalf_of="ann"), role="operator", name="olga")
     assert (answer.body["user"], answer.body["actor"]) == ("ann", "olga")
     assert [run["user"] for run in (await door.get("/v1/runs", user="ann")).body["items"]] == ["ann"]
+
+
+async def test_a_model_that_means_nothing_is_422(door: Door) -> None:
+    """DA-7. The model, where one is named, is checked as a reference before anything is started."""
+    await publish(door.db, ASKING, (AGENT,), (PROVIDER,))
+    for model, told in (("scripted:nobody", "There is no script 'nobody'"), ("gpt", "does not say whose it is")):
+        answer = await door.post("/v1/runs", {"workflow": "asking", "input": {}, "model": model})
+        assert answer.status == 422
+        assert answer.body["errors"][0]["field"] == "model"
+        assert told in answer.body["detail"]
+    assert await count(door) == 0
+    assert (await door.post("/v1/runs", {"workflow": "asking", "input": {}, "model": "openai:small"})).status == 202
 
 
 async def test_with_the_engine_away_a_run_is_accepted_and_stays_pending(door: Door) -> None:
