@@ -10,6 +10,7 @@ import csv
 import difflib
 import hashlib
 import io
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -18,6 +19,9 @@ from typing import Any
 
 from casework.errors import InputError
 from casework.values import Plain, loads
+
+STDIN = Path("-")
+"""Stands for standard input: JSON or JSONL."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ def one(text: str) -> Plain:
 
 
 def _content(path: Path) -> bytes:
+    if path == STDIN:
+        return sys.stdin.buffer.read()
     try:
         return path.read_bytes()
     except OSError as error:

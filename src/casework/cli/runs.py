@@ -30,7 +30,9 @@ def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dic
 
 @runs.command()
 @click.argument("workflow")
-@click.option("-f", "--file", "path", type=click.Path(path_type=Path), help="JSON, JSONL or CSV; one run a row.")
+@click.option(
+    "-f", "--file", "path", type=click.Path(path_type=Path), help="JSON, JSONL or CSV; one run a row. - is stdin."
+)
 @click.option("--input", "text", help="One input, as a JSON object.")
 @click.option("--map", "mapping", multiple=True, callback=_pairs, metavar="FIELD=COLUMN", help="CSV column of a field.")
 @click.option("--limit", type=click.IntRange(min=1), help="Start at most so many rows.")

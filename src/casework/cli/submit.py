@@ -66,7 +66,7 @@ def file(order: Order, path: Path, mapping: Mapping[str, str], limit: int | None
         if source.ignored:
             click.echo(f"Columns without a field are ignored: {', '.join(source.ignored)}", err=True)
         with _progress(len(source.rows)) as advance:
-            results = _all(api, order, source, advance)
+            results = _interruptible(lambda: _all(api, order, source, advance), order.anew)
     _report(order, results, as_json)
     return next((result.code for result in results if result.code), exits.OK)
 
@@ -90,6 +90,16 @@ def _all(api: Api, order: Order, source: run_input.Source, advance: Callable[[Re
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _interruptible(work: Callable[[], list[Result]], anew: bool) -> list[Result]:
+    """The result of `work`; who interrupts it is told what became of the rows."""
+    try:
+        return work()
+    except KeyboardInterrupt:
+        again = "look at `casework runs list`" if anew else "start the same file again, it finds those and goes on"
+        click.echo(f"Rows started so far stay started: {again}.", err=True)
+        raise
 
 
 def _row(api: Api, order: Order, source: run_input.Source, row: run_input.Row, stop: threading.Event) -> Result:

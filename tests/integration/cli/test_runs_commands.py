@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -107,6 +113,31 @@ def test_a_csv_file_starts_a_run_a_row_and_a_bad_row_does_not_stop_the_others(li
     code, _, err = line(*arguments, "--turn-limit", "3", "--limit", "1")
     assert code == exits.CONFLICT
     assert "--new" in err
+
+
+def test_on_a_terminal_a_bar_shows_the_progress_and_stdout_stays_clean(folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"to": "A", "amount": 1}\n' * 3)
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "casework", "runs", "start", "letter", "-f", "in.jsonl", "--json"]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"}, check=True
+    )
+    os.close(slave)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(master, 65536):
+            shown += part
+    os.close(master)
+    assert b"Starting runs" in shown
+    assert b"3/3" in shown
+    assert loads(done.stdout)["started"] == 3
+
+
+def test_an_input_may_come_from_a_pipe(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"to": "A", "amount": 1}\n{"to": "B", "amount": 2}\n'))
+    )
+    assert line.json("runs", "start", "letter", "-f", "-")["started"] == 2
 
 
 def test_jsonl_and_text_output(line: Line, folder: Path) -> None:
