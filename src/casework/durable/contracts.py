@@ -40,7 +40,7 @@ class RunStart:
 class RunEnd:
     """Result of the run workflow."""
 
-    status: str
+    status: Literal["COMPLETED", "FAILED", "CANCELLED"]
     outcome: str | None = None
     failure: str | None = None
 

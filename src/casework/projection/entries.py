@@ -16,9 +16,9 @@ class RunEntry:
     version: int
     status: Status
     turn: int
-    current_node: str | None
     loop_count: int
     at: str
+    current_node: str | None = None
     recommendation: Any = None
     outcome: str | None = None
     failure: str | None = None

@@ -52,6 +52,13 @@ class Outbox:
             self._last += 1
             self._waiting.append((self._last, to_plain(entry)))
 
+    def drop(self) -> int:
+        """Give up what is waiting and cannot be written; how many entries that were."""
+        dropped = len(self._waiting)
+        self._waiting.clear()
+        self.confirmed = self._last
+        return dropped
+
     def take(self) -> Parcel:
         """All that is waiting, or nothing while an earlier parcel is still on its way with the same entries."""
         if not self._waiting or self.travelling:

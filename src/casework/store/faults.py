@@ -57,7 +57,10 @@ def _lasting(error: psycopg.Error) -> FatalError:
 
 
 def _text(error: psycopg.Error) -> str:
-    parts = (error.diag.message_primary or str(error), error.diag.message_detail)
+    detail = error.diag.message_detail
+    # A failing row is told whole by the server; what is in it is nobody's business but the row's.
+    told = None if detail and detail.startswith("Failing row") else detail
+    parts = (error.diag.message_primary or str(error), told)
     return " ".join(" ".join(part.split()).rstrip(".") + "." for part in parts if part).rstrip(".")
 
 

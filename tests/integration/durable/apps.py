@@ -68,7 +68,7 @@ def errand(
     names = listed or [tool.name for tool in tools]
     manifest = folder / "errand.yaml"
     manifest.write_text(WORKFLOW.format(tools=", ".join(names), exchanges=exchanges, adoption=adoption))
-    return App(tools=tools, manifests=(manifest,), scripts={"runner": script})  # type: ignore[dict-item]  # a script
+    return App(tools=tools, manifests=(manifest,), scripts={"runner": script})
 
 
 GATED = """

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from casework.agents import ModelAnswer, ModelRequest, Repeat, tool
-from casework.errors import FatalError, RetryableError, ToldError
-from tests.integration.durable.apps import asking, errand
-from tests.integration.durable.conftest import House
+import pytest
 
-LOOK = [("look", {})]
+from casework import ids
+from casework.agents import ModelAnswer, ModelRequest, Repeat, tool
+from casework.durable.starting import start_of
+from casework.errors import FatalError, RetryableError, ToldError
+from casework.store import messages, workflows
+from tests.integration.durable.apps import asking, errand
+from tests.integration.durable.conftest import APPLICATION, TENANT, House
+
+LOOK: list[tuple[str, dict[str, object]]] = [("look", {})]
 
 
 async def test_a_failing_tool_is_tried_three_times_and_the_model_is_told(house: House, tmp_path: Path) -> None:
@@ -71,6 +77,52 @@ async def test_a_fatal_error_fails_the_run_with_its_reason(house: House, tmp_pat
         assert row.outcome is None
         step = next(step for step in await busy.steps(run_id) if step.name == "look")
         assert (step.state, step.attempt) == ("FAILED", 1)
+
+
+@pytest.mark.parametrize("broken", ["no agents", "no workflow"])
+async def test_an_unknown_error_of_the_run_ends_it_failed(working: House, broken: str) -> None:
+    """DA-19. What nobody foresaw ends the run FAILED with kind and text of the root failure: no endless retry."""
+    row = await working.accept(APPLICATION)
+    async with working.db.transaction() as conn:
+        bundle = await workflows.get(conn, TENANT, row.workflow_name, row.workflow_version) or {}
+    cut = {**bundle, "agents": {}} if broken == "no agents" else {}
+    await working.runs.start(replace(start_of(row, bundle), bundle=cut or {"workflow": {"metadata": {"name": "x"}}}))
+    ended = await working.reaches(row.run_id, "FAILED")
+    assert ("KeyError: 'underwriter'" if cut else "is no pinned workflow") in str(ended.failure)
+
+
+async def test_a_row_that_contradicts_ends_the_run_and_is_told(house: House) -> None:
+    """DA-25. A write that meets a row it may not touch is a conflict: an event in its own transaction, and no retry."""
+    row = await house.accept(APPLICATION)
+    path = "underwrite.1/exchange.1/model.1"
+    async with house.db.transaction() as conn:
+        await messages.write(
+            conn, TENANT, row.run_id, path=path, position=1, agent="underwriter", role="user", content="something else"
+        )
+        bundle = await workflows.get(conn, TENANT, row.workflow_name, row.workflow_version) or {}
+    async with house.worker():
+        await house.runs.start(start_of(row, bundle))
+        ended = await house.reaches(row.run_id, "FAILED")
+    assert path in str(ended.failure)
+    kinds = [event.kind.partition(":")[0] for event in await house.events(row.run_id)]
+    assert "conflict" in kinds
+
+
+async def test_an_end_that_cannot_be_written_is_failed_and_written_alone(house: House) -> None:
+    """DA-19. An entry that the store refuses for good holds up neither the run nor its end."""
+    row = await house.accept(APPLICATION)
+    review = ids.review_id(row.run_id, "decision.1")
+    async with house.db.transaction() as conn:
+        await conn.execute(
+            "insert into agent_ops.agent_reviews (tenant, review_id, run_id, path, node, turn, status, decisions, created_at)"
+            " values (%s, %s, %s, 'elsewhere.1', 'elsewhere', 9, 'pending', '[]', now())",
+            (TENANT, review, row.run_id),
+        )
+        bundle = await workflows.get(conn, TENANT, row.workflow_name, row.workflow_version) or {}
+    async with house.worker():
+        await house.runs.start(start_of(row, bundle))
+        ended = await house.reaches(row.run_id, "FAILED")
+    assert "entries could not be written" in str(ended.failure)
 
 
 async def test_a_model_is_tried_four_times(house: House, tmp_path: Path) -> None:

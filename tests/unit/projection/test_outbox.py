@@ -49,7 +49,8 @@ def test_what_a_failed_call_carried_travels_again() -> None:
 
 
 ENTRIES: list[Entry] = [
-    RunEntry(1, "RUNNING", 1, "a", 1, AT),
+    RunEntry(1, "RUNNING", 1, 1, AT, "a"),
+    RunEntry(1, "FAILED", 0, 0, AT),
     event(1),
     ReviewEntry("d.1", "r", "d", 1, ("approve", "reject"), AT, refused={"more": "limit"}),
     DecisionEntry("d.1", "r", "x", "approve", "", "ann", AT, accepted=True, outcome="approved"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
 from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
-from casework.errors import FatalError, StoreUnavailableError
+from casework.errors import CaseworkError, StoreUnavailableError
 
 
 class StepFailedError(Exception):
@@ -28,11 +28,19 @@ class VisitFailedError(Exception):
 _FATAL = {"FatalError", "ConflictError", "PolicyUnavailableError", "UnserialisableError", "NotFoundError"}
 
 
+_OURS = (StepFailedError, VisitFailedError, CaseworkError)
+"""Errors whose text was written for a reader; what caused them is for the log."""
+
+
+def _root(error: BaseException) -> BaseException:
+    while error.__cause__ is not None and not isinstance(error, _OURS):
+        error = error.__cause__
+    return error
+
+
 def reason_of(error: BaseException | None) -> str:
     """The text of the root failure, without the engine's wrapping around it."""
-    seen: BaseException | None = error
-    while seen is not None and seen.__cause__ is not None and not isinstance(seen, (StepFailedError, VisitFailedError)):
-        seen = seen.__cause__
+    seen = None if error is None else _root(error)
     if isinstance(seen, EngineTimeoutError):
         return _timeout_text(seen)
     if isinstance(seen, ApplicationError):
@@ -69,9 +77,6 @@ def step_failure(path: str, error: ActivityError) -> StepFailedError:
 
 def root_failure(error: BaseException) -> str:
     """The reason written on a FAILED run: kind and text of the root failure."""
-    reason = reason_of(error)
-    root = error
-    while root.__cause__ is not None:
-        root = root.__cause__
-    ours = (StepFailedError, VisitFailedError, ApplicationError, FatalError, EngineTimeoutError)
-    return reason if isinstance(root, ours) else f"{type(root).__name__}: {reason}"
+    root, reason = _root(error), reason_of(error)
+    known = (*_OURS, ApplicationError, EngineTimeoutError)
+    return reason if isinstance(root, known) else f"{type(root).__name__}: {reason}"

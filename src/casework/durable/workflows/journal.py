@@ -10,6 +10,7 @@ from typing import Any
 
 from temporalio import workflow
 
+from casework.durable.contracts import RunEnd
 from casework.durable.workflows.failures import reason_of
 from casework.projection import ContextEntry, Entry, EventEntry, LogEntry, Outbox, RunEntry
 from casework.projection.entries import Status
@@ -78,6 +79,11 @@ class Journal:
                 failure=failure,
             )
         )
+
+    def end(self, end: RunEnd) -> None:
+        """The last that the run says."""
+        self.event("", f"agent.run_{end.status.lower()}", {"outcome": end.outcome, "failure": end.failure})
+        self.run(end.status, outcome=end.outcome, failure=end.failure)
 
     def output(self, path: str, key: str, visit: int, value: Any) -> None:
         """A node's output under its key."""

@@ -9,6 +9,7 @@ does is to write its end into its row.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
@@ -16,7 +17,7 @@ from temporalio.exceptions import ApplicationError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
-    from casework.durable.workflows.failures import VisitFailedError, root_failure
+    from casework.durable.workflows.failures import StepFailedError, VisitFailedError, root_failure
     from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
     from casework.graph.state import EngineState
@@ -41,7 +42,6 @@ class CaseRun:
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
         """Walk the graph to its end."""
-        self._file.journal.event("", "agent.run_started", {"workflow": self._file.bundle.name})
         try:
             end = await self._walk(start)
         except asyncio.CancelledError:
@@ -59,6 +59,7 @@ class CaseRun:
         if self._cancel is not None:
             raise asyncio.CancelledError
         file, spec = self._file, self._file.spec
+        file.journal.event("", "agent.run_started", {"workflow": file.bundle.name, "version": start.workflow_version})
         state, command = engine.start(spec, dict(start.input), turn_limit=start.turn_limit)
         tree = Commander(
             listener=file.journal.on_stage, is_unwinding=is_unwinding, engine_errors=(asyncio.CancelledError,)
@@ -89,15 +90,29 @@ class CaseRun:
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Write the end, answer whoever still asks, and let the engine show the same end."""
-        file = self._file
-        file.inbox.close()
-        file.journal.event("", f"agent.run_{end.status.lower()}", {"outcome": end.outcome, "failure": end.failure})
-        file.journal.run(end.status, outcome=end.outcome, failure=end.failure)  # type: ignore[arg-type]  # a Status
-        await file.operations.flush()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        await file.operations.flush()
+        self._file.inbox.close()
+        end = await self._write_end(end)
         if end.status == "FAILED":
             raise ApplicationError(end.failure or "failed", type="RunFailedError", non_retryable=True)
+        return end
+
+    async def _write_end(self, end: RunEnd) -> RunEnd:
+        """An end that cannot be written, because an entry before it is refused, is FAILED and is written alone.
+
+        Should even that be refused, the run ends in the engine, and the sweep finds its row.
+        """
+        file = self._file
+        file.journal.end(end)
+        try:
+            await file.operations.flush()
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            await file.operations.flush()
+        except StepFailedError as error:
+            dropped = file.journal.outbox.drop()
+            end = RunEnd("FAILED", failure=f"{error.reason} ({dropped} entries could not be written)")
+            file.journal.end(end)
+            with contextlib.suppress(StepFailedError):
+                await file.operations.flush()
         return end
 
     async def _cancelled(self) -> RunEnd:

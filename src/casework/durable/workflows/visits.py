@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from casework.durable.workflows.operations import Operations
 from casework.errors import FatalError
 from casework.graph import commands, engine
 from casework.graph.bundle import PinnedWorkflow
-from casework.graph.manifests import Node
+from casework.graph.manifests import AiWorkflowSpec, Node
 from casework.graph.state import EngineState
 from casework.projection import ReviewEntry
 from casework.review import OpenReview
@@ -30,16 +31,23 @@ Due = commands.RunAgent | commands.RunTool | commands.Evaluate | commands.AwaitD
 
 
 class CaseFile:
-    """What the visits of one run share."""
+    """What the visits of one run share. Making it cannot fail: a bundle that does not hold fails the run, by name."""
 
     def __init__(self, start: RunStart) -> None:
         self.start = start
-        self.run_id = UUID(start.run_id)
-        self.bundle = PinnedWorkflow.from_plain(start.bundle)
-        self.spec = self.bundle.workflow.spec
         self.journal = Journal()
         self.operations = Operations(contracts.Owner(start.tenant, start.run_id), self.journal)
         self.inbox = Inbox(self.journal)
+
+    @cached_property
+    def bundle(self) -> PinnedWorkflow:
+        """The workflow that the run is pinned to."""
+        return PinnedWorkflow.from_plain(self.start.bundle)
+
+    @property
+    def spec(self) -> AiWorkflowSpec:
+        """Its graph."""
+        return self.bundle.workflow.spec
 
 
 class Visit(Job):
@@ -152,7 +160,7 @@ class ReviewVisit(Visit):
     async def visit(self) -> commands.Outcome:
         """The accepted decision."""
         file, path = self.file, current_node().path
-        review_id = str(ids.review_id(file.run_id, path))
+        review_id = str(ids.review_id(UUID(file.start.run_id), path))
         self._ask(path, review_id)
         await self._answer()
         decision = file.inbox.accepted
