@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from psycopg.rows import dict_row
+
 from casework import ids
 from casework.projection import DecisionEntry, EventEntry, ReviewEntry, RunEntry, to_plain
 from casework.projection.entries import Entry
-from casework.store import ledger, projection, queries
+from casework.store import ledger, projection
 from casework.store.database import Database
 from casework.store.ledger import Claimed, StepClaim, StepCommit
 from casework.store.results import WriteResult
@@ -132,7 +134,7 @@ async def commit(db: Database, end: StepCommit) -> WriteResult:
 
 async def fetch(db: Database, statement: str, *params: Any) -> list[dict[str, Any]]:
     """Rows of any query, as dicts: what a person with a console would see."""
-    async with db.transaction() as conn, conn.cursor(row_factory=queries.dict_row) as cursor:
+    async with db.transaction() as conn, conn.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(statement.encode(), params)
         return await cursor.fetchall()
 

@@ -111,13 +111,13 @@ async def test_outcome_without_decision_is_a_conflict_and_nothing_of_the_parcel_
 
 async def test_whole_case_in_one_parcel(db: Database, run_id: UUID) -> None:
     """DA-33. DA-36. Review, wait, decision, outcome: the rows in the order in which they were told."""
-    waiting = [
+    waiting: list[Entry] = [
         running(1),
         review(run_id),
         event("agent.review_pending", "decision.1"),
         running(2, status="AWAITING_REVIEW"),
     ]
-    answered = [
+    answered: list[Entry] = [
         StepEntry("decision.1", "decision", "decision", "COMPLETED", at(20), {"command": "approve"}),
         decision(run_id),
         running(3, status="COMPLETED", outcome="approved", at=at(21)),

@@ -13,8 +13,8 @@ from casework import ids
 from casework.errors import BlankIdError, ConflictError, IdempotencyConflictError, InputError
 from casework.store import queries, reviews, runs
 from casework.store.database import Connection, Database
-from casework.store.paging import Cursor, place
-from casework.store.results import NOOP, WRITTEN
+from casework.store.paging import Cursor, Page, place
+from casework.store.results import NOOP, WRITTEN, WriteResult
 from casework.store.runs import NewRun
 from tests.integration.store.cases import START, TENANT, apply, at, claim, fetch, new_run, review, running, tool_claim
 
@@ -216,7 +216,7 @@ async def test_waiting_reviews_oldest_first(db: Database) -> None:
     async with db.transaction() as conn:
         first = await reviews.waiting(conn, TENANT, limit=2)
         second = await reviews.waiting(conn, TENANT, after=first.next, limit=2)
-        assert await reviews.waiting(conn, "other") == reviews.Page([], None)
+        assert await reviews.waiting(conn, "other") == Page([], None)
     assert [row.run_id for row in first.rows + second.rows] == [made[4], made[3], made[1], made[0]]
     assert (first.rows[0].workflow_name, first.rows[0].user_id) == ("loan-underwriting", "ada")
     assert second.next is None
@@ -241,7 +241,7 @@ async def test_close_from_outside(db: Database, run_id: UUID) -> None:
     await claim(db, tool_claim(run_id))
     await apply(db, run_id, running(4, status="AWAITING_REVIEW"), review(run_id))
 
-    async def close() -> runs.WriteResult:
+    async def close() -> WriteResult:
         async with db.transaction() as conn:
             return await runs.close_from_outside(conn, TENANT, run_id, "the Temporal workflow was terminated")
 

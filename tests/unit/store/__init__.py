@@ -1,0 +1,1 @@
+"""The parts of the store that need no server."""

@@ -1,0 +1,51 @@
+"""Cursors and limits of keyset pages."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casework.errors import InputError
+from casework.store.paging import LIMIT, Cursor, checked_limit
+
+SOME = Cursor(datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC), UUID(int=7))
+
+
+@given(st.datetimes(timezones=st.just(UTC)), st.uuids())
+def test_cursor_survives_a_url(at: datetime, id_: UUID) -> None:
+    """To the microsecond, in characters that a URL takes as they are."""
+    text = Cursor(at, id_).encode()
+    assert Cursor.decode(text) == Cursor(at, id_)
+    assert all(char.isalnum() or char in "-_" for char in text)
+
+
+def test_cursor_is_an_instant() -> None:
+    """The same moment in another zone is the same cursor."""
+    there = SOME.at.astimezone(timezone(timedelta(hours=5)))
+    assert Cursor(there, SOME.id).encode() == SOME.encode()
+
+
+@pytest.mark.parametrize("text", ["", "x", "\x00", "é", SOME.encode()[:-4], SOME.encode() + "AAAA", "a" * 10_000])
+def test_what_is_no_cursor_is_refused(text: str) -> None:
+    """The message says what to pass; the field is named."""
+    with pytest.raises(InputError, match=r"is no cursor\. Pass the `next`") as caught:
+        Cursor.decode(text)
+    assert caught.value.field == "after"
+
+
+@given(st.text())
+def test_any_text_is_a_cursor_or_refused(text: str) -> None:
+    """No text breaks the decoder in another way."""
+    with contextlib.suppress(InputError):
+        Cursor.decode(text)
+
+
+@pytest.mark.parametrize("limit", [1, LIMIT])
+def test_usable_limits(limit: int) -> None:
+    """From one to the most rows of a page."""
+    assert checked_limit(limit) == limit
