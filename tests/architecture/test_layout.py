@@ -21,11 +21,15 @@ HEAVY = {"temporalio", "psycopg", "pydantic_ai", "fastapi", "openai", "uvicorn",
 def test_no_file_is_longer_than_its_ceiling() -> None:
     """One idea per file: 400 lines at most, in code, SQL and tests."""
     files = [*SOURCES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "src").rglob("*.sql")]
-    long = {str(file.relative_to(ROOT)): count for file in files if (count := len(file.read_text().splitlines())) > LINES}
+    long = {
+        str(file.relative_to(ROOT)): count for file in files if (count := len(file.read_text().splitlines())) > LINES
+    }
     assert not long
 
 
-@pytest.mark.parametrize("package", [file for file in SOURCES if file.name == "__init__.py"], ids=lambda f: f.parent.name)
+@pytest.mark.parametrize(
+    "package", [file for file in SOURCES if file.name == "__init__.py"], ids=lambda f: f.parent.name
+)
 def test_a_package_says_what_belongs_there(package: Path) -> None:
     """Every package opens with a docstring."""
     assert ast.get_docstring(ast.parse(package.read_text()))
@@ -41,7 +45,13 @@ def test_errors_are_named_listed_and_documented() -> None:
             assert f"`{name}`" in page, f"{name} is missing in docs/reference/errors.md"
 
 
-@pytest.mark.parametrize("command", ["import casework", "import sys; sys.argv=['casework','--help']; import casework.cli as c\ntry: c.main()\nexcept SystemExit: pass"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "import casework",
+        "import sys; sys.argv=['casework','--help']; import casework.cli as c\ntry: c.main()\nexcept SystemExit: pass",
+    ],
+)
 def test_starting_imports_nothing_heavy(command: str) -> None:
     """`import casework` and `casework --help` load no server, driver or provider."""
     show = f"{command}\nimport sys; print('|'.join(sys.modules), file=sys.stderr)"

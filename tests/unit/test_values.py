@@ -71,7 +71,7 @@ def test_datetimes_are_instants_in_utc() -> None:
     when = datetime(2026, 3, 29, 2, 30, tzinfo=zone)
     assert values.plain(Point(1, when)) == {"x": 1, "when": "2026-03-29T00:30:00.000000+00:00"}
     assert values.plain(date(2026, 3, 29)) == "2026-03-29"
-    with pytest.raises(UnserialisableError, match="when.*without time zone"):
+    with pytest.raises(UnserialisableError, match=r"when.*without time zone"):
         values.plain(Point(1, when.replace(tzinfo=None)), "point")
 
 
@@ -102,5 +102,5 @@ def test_equal_content_has_one_hash() -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "{", "", "[1,]", '{"a":-Infinity}'])
 def test_what_is_not_json_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"Expecting|JSON|double quotes|Illegal trailing"):
         values.loads(text)

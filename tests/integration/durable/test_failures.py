@@ -114,7 +114,8 @@ async def test_an_end_that_cannot_be_written_is_failed_and_written_alone(house: 
     review = ids.review_id(row.run_id, "decision.1")
     async with house.db.transaction() as conn:
         await conn.execute(
-            "insert into agent_ops.agent_reviews (tenant, review_id, run_id, path, node, turn, status, decisions, created_at)"
+            "insert into agent_ops.agent_reviews"
+            " (tenant, review_id, run_id, path, node, turn, status, decisions, created_at)"
             " values (%s, %s, %s, 'elsewhere.1', 'elsewhere', 9, 'pending', '[]', now())",
             (TENANT, review, row.run_id),
         )
