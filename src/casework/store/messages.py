@@ -49,8 +49,12 @@ async def write(
     tool: str | None = None,
     parts: Plain = None,
     at: datetime | str | None = None,
+    yields: bool = False,
 ) -> WriteResult:
     """Write one message at its position. The same again is a no-op, and so is a note where anything stands already.
+
+    One that `yields` gives way to a message that the same step has left there: the run gave the step up, not knowing
+    that its result had been committed and only the report was lost. The result stands, and is what the model reads.
 
     Raises:
         ConflictError: another message is at this position, or this one was written with other content.
@@ -70,7 +74,7 @@ async def write(
     ).json(requests=plain(list(requests)), parts=parts)
     if await queries.run(conn, _SQL["write"], params):
         return WRITTEN
-    if role == NOTE or await queries.value(conn, _SQL["same"], params):
+    if role == NOTE or await queries.value(conn, _SQL["own" if yields else "same"], params):
         return NOOP
     raise ConflictError(
         f"Position {position} of run {run_id} holds another message than the {role} message of {path}. It stands; "

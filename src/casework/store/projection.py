@@ -84,6 +84,7 @@ async def _message(conn: Connection, tenant: str, run_id: UUID, entry: kinds.Mes
         call_id=entry.call_id,
         tool=entry.tool,
         at=entry.at,
+        yields=entry.role == "tool",  # the run writes a tool's message only for a call that it refused or gave up
     )
 
 

@@ -13,6 +13,9 @@ select position = %(position)s and run_id = %(run_id)s and path = %(path)s and a
 from agent_ops.agent_messages
 where tenant = %(tenant)s and message_id = %(message_id)s
 
+-- name: own
+select true from agent_ops.agent_messages where tenant = %(tenant)s and message_id = %(message_id)s and role = %(role)s
+
 -- name: first_hole
 select min(expected)
 from (
