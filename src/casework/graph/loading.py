@@ -120,13 +120,14 @@ def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
 
 def _unknown_field(path: Path, model: type[BaseModel]) -> str:
     field = str(path[-1])
-    if any(word in field.casefold() for word in _SECRET):
+    known = _fields_at(path[:-1], model)
+    meant = nearest(field, known)
+    if not meant and any(word in field.casefold() for word in _SECRET):
         return (
             f"a key may not stand in a manifest. Remove {field!r} and name where it is read from: "
             "keyRef: {env: NAME} or keyRef: {file: PATH}."
         )
-    known = _fields_at(path[:-1], model)
-    return f"there is no field {field!r:.{_SHOWN}}; there are {', '.join(known)}.{nearest(field, known)}"
+    return f"there is no field {field!r:.{_SHOWN}}; there are {', '.join(known)}.{meant}"
 
 
 def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
