@@ -1,0 +1,1 @@
+"""Tests of the whole product as a user runs it: real processes, real servers, SIGKILL."""
