@@ -16,13 +16,18 @@ from tests.integration.durable.conftest import APPLICATION, House
 TEXT = MANIFEST.read_text()
 NAMES = [tool.name for tool in TOOLS]
 
+COUNTERSIGN = """\
+    - id: countersign
+      type: human_approval
+      decisions:
+        - {name: approve, outcome: approved}
+        - {name: reject, outcome: declined}
+  edges:
+    - {from: countersign, to: end, condition: approve}
+    - {from: countersign, to: end, condition: reject}
+"""
 SECOND_APPROVAL = (
-    (
-        "  edges:\n",
-        "    - id: countersign\n      type: human_approval\n      decisions:\n        - {name: approve, outcome: approved}\n"
-        "        - {name: reject, outcome: declined}\n  edges:\n"
-        "    - {from: countersign, to: end, condition: approve}\n    - {from: countersign, to: end, condition: reject}\n",
-    ),
+    ("  edges:\n", COUNTERSIGN),
     ("      to: end\n      condition: approve", "      to: countersign\n      condition: approve"),
     ("        - name: approve\n          outcome: approved\n", "        - name: approve\n"),
 )
