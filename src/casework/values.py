@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -142,13 +141,12 @@ def _clean_mapping(value: dict[str, Plain]) -> Cleaned:
 def _clean_number(value: float | Decimal) -> Cleaned:
     if isinstance(value, int):
         return Cleaned(value, 0) if value.bit_length() <= MAX_DIGITS * 3 else Cleaned(hex(value), 1)
-    if isinstance(value, Decimal) and value.is_finite() and _written_digits(value) > MAX_DIGITS:
-        return Cleaned(str(value), 1)
-    if math.isfinite(value):
-        return Cleaned(value, 0)
-    if math.isnan(value):
+    number = value if isinstance(value, Decimal) else Decimal(value)  # math's own tests go through float, and overflow
+    if number.is_nan():
         return Cleaned("NaN", 1)
-    return Cleaned("Infinity" if value > 0 else "-Infinity", 1)
+    if number.is_infinite():
+        return Cleaned("Infinity" if number > 0 else "-Infinity", 1)
+    return Cleaned(value, 0) if _written_digits(number) <= MAX_DIGITS else Cleaned(str(value), 1)
 
 
 def _written_digits(value: Decimal) -> int:

@@ -155,7 +155,9 @@ async def _probe(dsn: str, kwargs: dict[str, Any], setup: _Setup) -> None:
 
 def cannot_open(error: psycopg.Error, dsn: str) -> StoreUnavailableError:
     """Why a connection could not be made or made ready, without secrets."""
-    if error.sqlstate in {"22023", "42501", "42704"}:
+    if error.sqlstate == "42501":
+        remedy = "Let an administrator grant the role to this login: grant casework_runtime to LOGIN."
+    elif error.sqlstate in {"22023", "42704"}:
         remedy = "Run `casework migrate`, which makes the roles and grants them to its login."
     else:
         remedy = "Check CASEWORK_DATABASE_URL and that PostgreSQL is up."

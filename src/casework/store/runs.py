@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from casework.errors import BlankIdError, FatalError, IdempotencyConflictError
@@ -215,9 +215,13 @@ async def _unfinished(
 async def set_incident(
     conn: Connection, tenant: str, run_id: UUID, reason: str | None, at: datetime | None = None
 ) -> WriteResult:
-    """Raise the incident flag of an open run with reason and time, or take it down (`reason` None)."""
-    flag = None if reason is None else {"reason": reason, "at": at}
-    params = queries.Writing(tenant=tenant, run_id=run_id, at=at).json(incident=flag)
+    """Raise the incident flag of an open run with reason and time, or take it down (`reason` None).
+
+    The same reason again keeps the time at which it was first raised.
+    """
+    moment = at or datetime.now(UTC)
+    flag = None if reason is None else {"reason": reason, "at": moment}
+    params = queries.Writing(tenant=tenant, run_id=run_id, at=moment).json(incident=flag)
     return WRITTEN if await queries.run(conn, _SQL["set_incident"], params) else NOOP
 
 

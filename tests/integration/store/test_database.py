@@ -15,14 +15,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from psycopg.conninfo import make_conninfo
-from psycopg.types.json import Json, Jsonb
+from psycopg.types.json import Json, Jsonb, set_json_loads
 
 from casework.errors import ConflictError, FatalError, StoreUnavailableError
-from casework.store import runs
+from casework.store import queries, runs
 from casework.store.database import Database
 from casework.store.local import LocalPostgres
-from casework.values import MAX_DEPTH
+from casework.values import MAX_DEPTH, clean, loads
 from tests.integration.store.cases import TENANT, execute, fetch, new_run
 
 DEADLINE_S = 20.0
@@ -59,6 +61,35 @@ async def test_json_keeps_every_digit(db: Database) -> None:
             row = await (await conn.execute(b"select %s, %s", (Json(value), Jsonb(value)))).fetchone()
             assert row == (value, value)
             assert str(row) == str((value, value))
+
+
+TEXTS = st.text(st.characters(codec=None), max_size=8)
+NUMBERS = st.one_of(
+    st.integers(), st.decimals(places=6), st.decimals(), st.just(Decimal("-0.0")), st.just(Decimal("1E+400"))
+)
+LEAVES = st.one_of(st.none(), st.booleans(), TEXTS, NUMBERS)
+JSON = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4), max_leaves=12
+)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(JSON, min_size=1, max_size=20))
+def test_any_value_is_stored_and_read_as_its_clean_form(database_dsn: str, values: list[Any]) -> None:
+    """Whatever text, number or nesting a tool returns, the row takes it and gives back its clean form."""
+
+    async def through() -> list[Any]:
+        found = []
+        async with await psycopg.AsyncConnection.connect(database_dsn) as conn:
+            set_json_loads(loads, conn)
+            for value in values:
+                params = queries.Writing().json(value=value)
+                row = await (await conn.execute(b"select %(value)s::jsonb", params)).fetchone()
+                assert row is not None
+                found.append(row[0])
+        return found
+
+    assert asyncio.run(through()) == [clean(value).value for value in values]
 
 
 async def test_times_are_utc_instants(db: Database) -> None:
@@ -186,6 +217,22 @@ async def test_open_in_an_absent_role_says_migrate(database_dsn: str) -> None:
     """A server that was never migrated has no role: the message says what to run."""
     with pytest.raises(StoreUnavailableError, match="casework migrate"):
         await Database.open(database_dsn, role="role_that_is_not_there")
+
+
+async def test_login_of_its_own_with_the_runtime_role(database_dsn: str) -> None:
+    """An installation's login works once the role is granted to it, and is told what is missing before."""
+    login = f"app_{uuid4().hex[:8]}"
+    dsn = make_conninfo(database_dsn, user=login, password="pw")
+    with psycopg.connect(database_dsn, autocommit=True) as admin:
+        admin.execute(f"create role {login} login password 'pw'".encode())
+        with pytest.raises(StoreUnavailableError, match="grant casework_runtime to LOGIN"):
+            await Database.open(dsn)
+        admin.execute(f"grant casework_runtime to {login}".encode())
+        async with await Database.open(dsn) as db, db.transaction() as conn:
+            await runs.create_pending(conn, new_run(uuid4()))
+        with pytest.raises(StoreUnavailableError, match="permission denied"):
+            await Database.open(dsn, role="casework_policy_owner")
+        admin.execute(f"drop role {login}".encode())
 
 
 async def test_unmigrated_database_says_migrate(empty_database_dsn: str, migrated_template: str) -> None:

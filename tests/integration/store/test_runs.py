@@ -272,10 +272,13 @@ async def test_incident_is_a_flag_on_an_open_run(db: Database, run_id: UUID) -> 
     await apply(db, run_id, running(1))
     async with db.transaction() as conn:
         assert await runs.set_incident(conn, TENANT, run_id, "non-determinism", START) == WRITTEN
-        assert await runs.set_incident(conn, TENANT, run_id, "non-determinism", START) == NOOP
+        assert await runs.set_incident(conn, TENANT, run_id, "non-determinism") == NOOP
         row = await runs.get(conn, TENANT, run_id)
     assert row is not None
     assert (row.status, row.incident["reason"], row.incident["at"]) == ("RUNNING", "non-determinism", at(0))
+    async with db.transaction() as conn:
+        assert await runs.set_incident(conn, TENANT, run_id, None) == WRITTEN
+        assert await runs.set_incident(conn, TENANT, run_id, "again") == WRITTEN
     await apply(db, run_id, running(2))
     assert await fetch(db, "select incident from agent_ops.agent_runs") == [{"incident": None}]
 

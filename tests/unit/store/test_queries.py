@@ -27,7 +27,8 @@ def test_each_query_has_a_name_and_is_used_and_each_used_name_exists() -> None:
     for text in source.values():
         loaded = re.search(r'^_SQL = queries\.load\("(\w+)"\)', text, re.MULTILINE)
         if loaded:
-            used[loaded[1]] |= set(re.findall(r'_SQL\["(\w+)"\]', text))
+            for key in re.findall(r"_SQL\[([^\]]+)\]", text):
+                used[loaded[1]] |= set(re.findall(r'"(\w+)"', key))
         for module, name in re.findall(r'queries\.load\("(\w+)"\)\["(\w+)"\]', text):
             used[module].add(name)
     assert {module: set(queries.load(module)) for module in MODULES} == used

@@ -84,9 +84,9 @@ order by id
 limit %(limit)s
 
 -- name: set_incident
-update agent_ops.agent_runs set incident = %(incident)s, cleaned = cleaned + %(cleaned)s, updated_at = coalesce(%(at)s, now())
+update agent_ops.agent_runs set incident = %(incident)s, cleaned = cleaned + %(cleaned)s, updated_at = %(at)s
 where tenant = %(tenant)s and run_id = %(run_id)s and status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
-  and incident is distinct from %(incident)s
+  and incident ->> 'reason' is distinct from %(incident)s::jsonb ->> 'reason'
 
 -- name: close_from_outside
 update agent_ops.agent_runs
