@@ -58,14 +58,18 @@ class Home:
 
 @contextmanager
 def temporary_home(prefix: str) -> Iterator[Home]:
-    """A new folder, removed at the end unless it is to be kept; an error keeps it and names it."""
+    """A new folder, removed at the end unless it is to be kept: by an error, which names it, not by an interrupt."""
     import click
 
     home = Home(Path(tempfile.mkdtemp(prefix=prefix)))
     try:
         yield home
+    except (KeyboardInterrupt, click.Abort):
+        home.keep(False)
+        raise
     except BaseException:
         click.echo(f"What was left is in {home.path}", err=True)
         raise
-    if not home.kept:
-        shutil.rmtree(home.path, ignore_errors=True)
+    finally:
+        if not home.kept:
+            shutil.rmtree(home.path, ignore_errors=True)

@@ -95,7 +95,7 @@ class ColourTeller(Teller):
         self._console.print(made)
 
     def _print(self, text: str, style: str) -> None:
-        self._console.print(text, style=style, markup=False)
+        self._console.print(text, style=style, markup=False, soft_wrap=True)
 
 
 class Silence(Teller):

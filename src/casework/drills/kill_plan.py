@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import cycle, islice
 
 from casework.durable.activities.faults import POINTS, Fault
 from casework.rehearsal import Rehearsal
-
-ROUND = "r"
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,19 @@ def kinds(rehearsal: Rehearsal) -> list[Kill]:
     ]
 
 
-def spread(rehearsal: Rehearsal, number: int) -> list[list[Kill]]:
-    """`number` kills as the kills of single runs.
+def chosen(rehearsal: Rehearsal, number: int) -> list[Kill]:
+    """`number` kills, every kind in its turn."""
+    return list(islice(cycle(kinds(rehearsal)), number))
+
+
+def spread(kills: Iterable[Kill]) -> list[list[Kill]]:
+    """Kills as the kills of single runs.
 
     A run has at most one in each stage: tools of a stage run side by side in one worker, so that a kill of one takes an
     attempt of the other, and attempts are bounded.
     """
     runs: list[list[Kill]] = []
-    for kill in islice(cycle(kinds(rehearsal)), number):
+    for kill in kills:
         fitting = (run for run in runs if all(other.stage != kill.stage for other in run))
         home = next(fitting, None)
         if home is None:
@@ -49,4 +53,9 @@ def spread(rehearsal: Rehearsal, number: int) -> list[list[Kill]]:
 
 def faults_of(kills: list[Kill], run_id: str, tag: str) -> list[Fault]:
     """The faults of one run, for its first turn."""
-    return [Fault(f"{tag}-{kill.tool}-{kill.point}", kill.point, f"*/{kill.tool}.1", run_id) for kill in kills]  # type: ignore[arg-type]  # a Point, out of POINTS
+    return [Fault(fault_id(tag, kill), kill.point, f"*/{kill.tool}.1", run_id) for kill in kills]  # type: ignore[arg-type]  # a Point, out of POINTS
+
+
+def fault_id(tag: str, kill: Kill) -> str:
+    """The id of a kill in the run of that tag; its point is behind the last dash."""
+    return f"{tag}-{kill.tool}-{kill.point}"

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from casework.drills.ground import Ground
-from casework.drills.kill_plan import Kill, faults_of, spread
+from casework.drills.kill_plan import Kill, chosen, fault_id, faults_of, spread
 from casework.drills.promises import Report
 from casework.drills.tally import RunTally, instant_of, tally_of
 from casework.drills.waiting import until_in_flight, until_mark
 from casework.durable.activities.faults import Fault, Mark
 
 NAME = "kills"
-STANDING_BY = 2
-SIDE_BY_SIDE = 6
+STANDING_BY = 3
+SIDE_BY_SIDE = 4
 """Runs under way at one time."""
-ROUNDS = 3
-"""A kill that came too late (its process was dead of another) is made up for in a further round."""
+ROUNDS = 6
+"""A kill that could not be (its process was dead of another, or a step was spared) is made up for in a later round."""
 PATIENCE_S = 120.0
 OUTLIVE_S = 6.0
 """How long the destination takes for the attempt that comes too late, longer than a lost heartbeat goes unnoticed."""
@@ -33,33 +33,37 @@ async def play(ground: Ground, report: Report, kills: int) -> None:
     await ground.crew.staff(STANDING_BY)
     keeping = asyncio.create_task(ground.crew.keep(STANDING_BY))
     runs: list[str] = []
+    due = chosen(ground.rehearsal, kills)
     try:
         for number in range(ROUNDS):
-            lacking = kills - ground.crew.killed
-            if lacking > 0:
-                runs += await _round(ground, report, number, spread(ground.rehearsal, lacking))
+            if ground.crew.killed < kills:
+                due = due or chosen(ground.rehearsal, kills - ground.crew.killed)
+                made, due = await _round(ground, report, number, due)
+                runs += made
         outlived = await _outlive(ground, report)
     finally:
         keeping.cancel()
     await _judge(ground, report, kills, [*runs, outlived])
 
 
-async def _round(ground: Ground, report: Report, number: int, plan: Sequence[list[Kill]]) -> list[str]:
-    tags = [f"drill-kills-{number}-{place}" for place in range(len(plan))]
-    ids = [ground.run_id(tag) for tag in tags]
-    faults = [faults_of(kills, run, tag) for kills, run, tag in zip(plan, ids, tags, strict=True)]
-    ground.faults.plan([fault for each in faults for fault in each])
-    report.tell(f"{sum(map(len, plan))} kills are planned in {len(plan)} runs, {SIDE_BY_SIDE} side by side.")
+async def _round(ground: Ground, report: Report, number: int, due: Sequence[Kill]) -> tuple[list[str], list[Kill]]:
+    """Play runs until each awaits its review; their ids, and the kills that did not happen."""
+    plan = {f"drill-kills-{number}-{place}": kills for place, kills in enumerate(spread(due))}
+    ground.faults.plan([fault for tag, kills in plan.items() for fault in faults_of(kills, ground.run_id(tag), tag)])
+    report.tell(f"{len(due)} kills are planned in {len(plan)} runs, {SIDE_BY_SIDE} side by side.")
     gate = asyncio.Semaphore(SIDE_BY_SIDE)
 
-    async def one(tag: str) -> None:
+    async def one(tag: str) -> str:
         async with gate:
-            await ground.api.until_review(await ground.submit(tag), patience_s=PATIENCE_S)
+            run_id = await ground.submit(tag)
+            await ground.api.until_review(run_id, patience_s=PATIENCE_S)
+            return run_id
 
-    await asyncio.gather(*(one(tag) for tag in tags))
+    ids = await asyncio.gather(*(one(tag) for tag in plan))
     ground.crew.bury()
     report.tell(f"{ground.crew.killed} workers were killed so far; every run of the round awaits its review.")
-    return ids
+    happened = {mark.id for mark in ground.faults.marks()}
+    return ids, [kill for tag, kills in plan.items() for kill in kills if fault_id(tag, kill) not in happened]
 
 
 async def _outlive(ground: Ground, report: Report) -> str:

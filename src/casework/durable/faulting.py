@@ -7,11 +7,12 @@ has learned of a result, and the workflow task that learned it is not done. Work
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.worker import (
     ActivityInboundInterceptor,
     ActivityOutboundInterceptor,
@@ -24,10 +25,17 @@ from temporalio.worker import (
 )
 
 from casework import ids
-from casework.durable.activities.faults import Fault, FaultFolder, fault_folder, fault_point, strike
+from casework.durable import contracts, policies
+from casework.durable.activities.faults import Fault, FaultFolder, fault_folder, fault_point, in_flight, strike
 from casework.durable.contracts import CALL_TOOL, ToolCall
 
 LOOK_EVERY_S = 0.005
+ATTEMPTS = {
+    contracts.CALL_MODEL: policies.MODEL.attempts,
+    contracts.CALL_TOOL: policies.TOOL.attempts,
+    contracts.PROJECT: policies.STORE.attempts,
+}
+"""Attempts of each activity. The others (the sweep) come again by themselves, so theirs are not counted."""
 
 
 def drill_interceptors() -> Sequence[Interceptor]:
@@ -64,6 +72,11 @@ class _WatchedActivity(ActivityInboundInterceptor):
         super().init(self._heart)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
+        info = activity.info()
+        with in_flight(info.attempt, ATTEMPTS.get(info.activity_type, math.inf)):
+            return await self._watched(input)
+
+    async def _watched(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
         call = input.args[0] if input.args else None
         fault = self._due(call) if isinstance(call, ToolCall) else None
         if fault is None or not isinstance(call, ToolCall):

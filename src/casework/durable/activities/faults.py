@@ -13,6 +13,8 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -147,7 +149,27 @@ def fault_point(point: Point, path: str, run: str | None = None) -> None:
         strike(folder, fault, owner, path)
 
 
+_last_attempts: set[object] = set()
+"""Activities in flight in this process that are at their last attempt."""
+
+
+@contextmanager
+def in_flight(attempt: int, attempts: float) -> Iterator[None]:
+    """An attempt of an activity that has so many."""
+    token = object()
+    if attempt >= attempts:
+        _last_attempts.add(token)
+    try:
+        yield
+    finally:
+        _last_attempts.discard(token)
+
+
 def strike(folder: FaultFolder, fault: Fault, run: str, path: str) -> None:
-    """Carry out a fault, unless another process has."""
-    if folder.claim(fault, run, path):
+    """Carry out a fault, unless another process has, or a step here is at its last attempt.
+
+    A kill takes an attempt of everything in flight in the process. Steps have few, so a step that had bad luck often is
+    spared: that a step is given up in the end is no fault of repeating, which is what a drill is about.
+    """
+    if not _last_attempts and folder.claim(fault, run, path):
         os.kill(os.getpid(), signal.SIGKILL)

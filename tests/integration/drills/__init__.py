@@ -1,0 +1,1 @@
+"""Tests of what drills stand on, on real servers."""
