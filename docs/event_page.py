@@ -1,0 +1,97 @@
+"""The page of events: every kind there is, with what it means. A test finds the kinds in the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docs.markdown import GENERATED, table
+
+SOURCES = Path(__file__).parents[1] / "src" / "casework"
+
+KINDS = {
+    "agent.run_started": ("the run", "the engine has begun it", "`workflow`, `version`"),
+    "agent.run_completed": ("the run", "it ended COMPLETED", "`outcome`"),
+    "agent.run_failed": ("the run", "it ended FAILED", "`failure`"),
+    "agent.run_cancelled": ("the run", "it ended CANCELLED", "`failure`: by whom and why"),
+    "agent.run_cancel_requested": ("the run", "somebody asked it to stop", "`by`, `reason`"),
+    "agent.node_started": ("a visit", "a graph node is entered", "`node`"),
+    "agent.node_completed": ("a visit", "the visit succeeded", "`node`"),
+    "agent.node_failed": ("a visit", "the visit failed; an `onError` edge may catch it", "`node`, `error`"),
+    "agent.node_terminated": ("a visit", "the visit was cut off, as by a cancellation", "`node`"),
+    "agent.model_answered": (
+        "a step",
+        "a model call completed; commits with its result",
+        "`asks_for`: the tools it asks for",
+    ),
+    "agent.model_failed": ("a step", "a model call was given up", "`name`, `error`"),
+    "agent.tool_completed": ("a step", "a tool call completed; commits with its result", "`name`"),
+    "agent.tool_failed": (
+        "a step",
+        "a tool call failed for good: refused, or given up; the model is told",
+        "`name`, `error`",
+    ),
+    "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
+    "agent.decision_accepted": ("a visit", "a decision counts", "`command`, `reason`, `reviewer`"),
+    "decision_ignored:ID": ("a visit", "a decision did not count", "`review_id`, `command`, `reviewer`, `why`"),
+    "decision_stale:ID": (
+        "a visit",
+        "a decision was accepted by the run after its row had been closed",
+        "what was found",
+    ),
+    "attempt_failed:N": ("a step", "attempt N reported an error and may be tried again", "`name`, `attempt`, `error`"),
+    "attempt_lost:N": ("a step", "attempt N reported nothing and another began", "`name`, `attempt`, `reason`"),
+    "attempt_late:N": (
+        "a step",
+        "the result of attempt N came too late and is not used",
+        "`name`, `attempt`, `current`, `state`",
+    ),
+    "run_stale:VERSION": ("the run", "a state arrived that is older than the row", "what was found"),
+    "context_stale:KEY:VERSION": ("a visit", "an output arrived that is older than the row", "what was found"),
+    "run_closed_from_outside": ("the run", "the sweep closed it: its Temporal workflow is gone", "`reason`"),
+    "conflict:HASH": ("a step", "a write met a row that it may not touch; the run ends FAILED", "`error`"),
+}
+"""By kind: at whose path, what it means, its data."""
+
+_LITERAL = re.compile(
+    r"""f?"((?:agent\.\w+|attempt_\w+:|\w+_stale:|decision_ignored:|conflict:|run_closed\w+)[^"\s]*)\""""
+)
+_FAMILY = {"agent.run_": "agent.run_completed", "agent.": "agent.model_failed"}
+
+
+def kinds_in_code() -> set[str]:
+    """The kinds as the code writes them, each in the form of the page."""
+    found = set()
+    for file in sorted(SOURCES.rglob("*.py")):
+        if file.relative_to(SOURCES).parts[0] in ("durable", "store"):
+            found |= {_shown(literal) for literal in _LITERAL.findall(file.read_text(encoding="utf-8"))}
+    return found
+
+
+def _shown(literal: str) -> str:
+    """`attempt_lost:{lost.attempt}` as `attempt_lost:`; a family of names by one of its members."""
+    fixed = literal.partition("{")[0]
+    return _FAMILY.get(fixed, fixed)
+
+
+def documented() -> set[str]:
+    """The kinds of the page, without the part that differs."""
+    return {kind.partition(":")[0] + (":" if ":" in kind else "") for kind in KINDS}
+
+
+def events() -> str:
+    """Every kind of event."""
+    rows = [(f"`{kind}`", *facts) for kind, facts in KINDS.items()]
+    return "\n\n".join(
+        [
+            GENERATED,
+            "# Events",
+            "Events are the numbered milestones of a run: `GET /v1/runs/{run_id}/events`, `casework runs watch`, "
+            "table `agent_ops.agent_events`. `seq` counts from 1 without a gap; it is taken under "
+            "the run's row lock, so whoever asks for those after the last number it saw misses none. `at` is when "
+            "it happened, `path` [where](../concepts/paths.md), `data` an object.",
+            "An event's id follows from run, path and kind, so one kind happens once at a path; what may happen "
+            "again carries in its kind what makes it single.",
+            table(("kind", "at the path of", "means", "data"), rows),
+        ]
+    )

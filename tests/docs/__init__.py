@@ -1,0 +1,1 @@
+"""The documentation, run: its blocks of code, its commands, its links, and the pages that are written from code."""
