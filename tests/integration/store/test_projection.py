@@ -13,7 +13,7 @@ import pytest
 from casework import ids
 from casework.errors import ConflictError, FatalError
 from casework.projection import ContextEntry, Entry, LogEntry, MessageEntry, StepEntry, to_plain
-from casework.store import events, projection, runs
+from casework.store import events, messages, projection, runs
 from casework.store.database import Database
 from casework.store.results import NOOP, STALE, WRITTEN
 from casework.store.rows import RunRow
@@ -170,6 +170,18 @@ async def test_message_entry_and_note(db: Database, run_id: UUID) -> None:
         await apply(db, run_id, MessageEntry(PATH, 1, "underwriter", "user", "Something else.", at(1)))
     with pytest.raises(ConflictError, match="Position 1"):
         await apply(db, run_id, MessageEntry("other.1", 1, "underwriter", "user", "Please look again.", at(1)))
+
+
+async def test_told_failure_gives_way_to_the_steps_own_message(db: Database, run_id: UUID) -> None:
+    """DA-25. The run gave up a step that was committed after all: the result's message is what the model reads."""
+    fields: dict[str, Any] = {"path": PATH, "position": 1, "agent": "underwriter"}
+    async with db.transaction() as conn:
+        await messages.write(conn, TENANT, run_id, **fields, role="tool", content='{"score":665}', tool="credit_check")
+    told = MessageEntry(**fields, role="tool", content='{"error":"given up"}', at=at(3), tool="credit_check")
+    assert await apply(db, run_id, told) == [NOOP]
+    assert (await fetch(db, "select content from agent_ops.agent_messages")) == [{"content": '{"score":665}'}]
+    with pytest.raises(ConflictError, match="Position 1"):
+        await apply(db, run_id, MessageEntry(**{**fields, "path": "other.1"}, role="tool", content="x", at=at(3)))
 
 
 async def test_context_keeps_one_row_per_output(db: Database, run_id: UUID) -> None:
