@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from casework.cli.output import cell, when, words
+from casework.cli.output import cell, facts, gist, when, words
 
 Trail = Mapping[str, Any]
-WIDTH = 300
+WIDTH = 2000
 """Longest value of a line, in characters; the JSON form has all of it."""
 
 
@@ -89,7 +89,7 @@ def _reviews(reviews: Iterable[Trail], stray: Iterable[Trail]) -> None:
     for review in reviews:
         waited = "still waits" if review["waited_seconds"] is None else f"waited {review['waited_seconds']} s"
         click.echo(f"  {review['path']} (turn {review['turn']}, {review['review_id']}): {review['status']}, {waited}")
-        click.echo(f"    recommended: {cell(words(review['recommendation']), WIDTH)}")
+        click.echo(f"    recommended: {cell(gist(review['recommendation']), WIDTH)}")
         for decision in review["given"]:
             click.echo(f"    {_decision(decision)}")
     for decision in stray:
@@ -105,7 +105,7 @@ def _decision(decision: Trail) -> str:
 def _events(events: Iterable[Trail]) -> None:
     click.echo("\nEvents")
     for event in events:
-        data = cell(words(event["data"]), WIDTH) if event["data"] else ""
+        data = cell(facts(event["data"]), WIDTH)
         click.echo(f"  {event['seq']:>4} {when(event['at'])} {event['kind']} {event['path']} {data}".rstrip())
 
 

@@ -57,13 +57,31 @@ def when(value: str | None) -> str:
 
 
 def words(value: Plain) -> str:
-    """A plain value in a line of prose: `score 665, verified yes`."""
+    """A plain value in a line of prose: `score 665, verified yes, employer (title Engineer, years 4)`."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{safe(str(key))} {words(item)}" for key, item in value.items())
+        return ", ".join(f"{safe(str(key))} {_part(item)}" for key, item in value.items()) or "nothing"
     if isinstance(value, list):
-        return "; ".join(words(item) for item in value)
+        return "; ".join(_part(item) for item in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None:
+    if value is None or value == "":
         return "none"
-    return f"{value:f}" if isinstance(value, Decimal) else safe(str(value))
+    return f"{value:f}" if isinstance(value, Decimal) else safe(" ".join(str(value).split()))
+
+
+def _part(value: Plain) -> str:
+    return f"({words(value)})" if isinstance(value, (Mapping, list)) and value else words(value)
+
+
+def facts(data: Plain) -> str:
+    """An event's data in words, without what is null; empty where there is none."""
+    if isinstance(data, Mapping):
+        data = {key: value for key, value in data.items() if value is not None}
+    return words(data) if data else ""
+
+
+def gist(recommendation: Plain) -> str:
+    """A recommendation in words: the verdict first, where it is made of `recommendation` and `rationale`."""
+    if isinstance(recommendation, Mapping) and recommendation.keys() == {"recommendation", "rationale"}:
+        return f"{words(recommendation['recommendation'])}: {words(recommendation['rationale'])}"
+    return words(recommendation)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from casework.cli import exits
-from casework.cli.output import cell, emit_json, json_option, table, when, words
+from casework.cli.output import cell, emit_json, gist, json_option, table, when
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ def list_(limit: int, cursor: str | None, as_json: bool) -> None:
     if as_json:
         return emit_json(page)
     rows = [
-        {**item, "since": when(item["created_at"]), "says": cell(words(item["recommendation"]))}
+        {**item, "since": when(item["created_at"]), "says": cell(gist(item["recommendation"]))}
         for item in page["items"]
     ]
     table(rows, _COLUMNS, "Nothing waits for a person.")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -77,7 +78,24 @@ def root() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with the exit code of what happened."""
-    sys.exit(code_of_run(arguments))
+    code = code_of_run(arguments)
+    if "temporalio" in sys.modules:
+        _leave_at_once(code)
+    sys.exit(code)
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """End without the interpreter's end, where the Temporal SDK can abort after all work is done (PyGILState_Release).
+
+    That would replace the exit code by 134. Everything is closed and written by now.
+    """
+    import logging
+
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def code_of_run(arguments: Sequence[str] | None = None) -> int:

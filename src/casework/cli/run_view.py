@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from casework.cli.output import cell, table, when, words
+from casework.cli.output import cell, gist, table, when, words
 
 
 def print_run(run: Mapping[str, Any]) -> None:
@@ -15,7 +15,8 @@ def print_run(run: Mapping[str, Any]) -> None:
     click.echo(f"Run {run['run_id']}  {run['workflow']} v{run['workflow_version']}")
     outcome = f", outcome {run['outcome']}" if run.get("outcome") else ""
     click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {run['user']}")
-    click.echo(f"Started {when(run['created_at'])}; {run['doing']['text']}")
+    now = f"ended {when(run['ended_at'])}" if run["ended_at"] else run["doing"]["text"]
+    click.echo(f"Started {when(run['created_at'])}; {now}")
     for name in ("failure", "incident"):
         if run.get(name):
             click.echo(f"{name.capitalize()}: {words(run[name])}")
@@ -53,7 +54,7 @@ def _policy(policy: Mapping[str, Any]) -> None:
     columns = {"rule": "RULE", "comparison": "", "threshold": "THRESHOLD", "actual": "ACTUAL", "result": "RESULT",
                "note": "NOTE"}  # fmt: skip
     table(list(evaluation.get("rules") or ()), columns, "No rules.")
-    click.echo(f"Model: {cell(words(policy.get('model')), 300)}")
+    click.echo(f"Model: {cell(gist(policy.get('model')), 300)}")
 
 
 def _review(review: Mapping[str, Any] | None) -> None:

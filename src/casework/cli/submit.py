@@ -23,6 +23,8 @@ from casework.values import Plain
 
 TRIES = 3
 """How often a row is sent while the API cannot be reached; its key makes that safe."""
+SHOWN_COLUMNS = 8
+"""How many ignored columns are named."""
 PAUSE_S = 1.0
 """Pause between two tries, in seconds."""
 
@@ -64,11 +66,16 @@ def file(order: Order, path: Path, mapping: Mapping[str, str], limit: int | None
         workflow = api.get(f"/v1/workflows/{_segment(order.workflow)}")
         source = run_input.read(path, workflow.get("input_schema") or {}, mapping, limit)
         if source.ignored:
-            click.echo(f"Columns without a field are ignored: {', '.join(source.ignored)}", err=True)
+            click.echo(_ignored(source.ignored), err=True)
         with _progress(len(source.rows)) as advance:
             results = _interruptible(lambda: _all(api, order, source, advance), order.anew)
     _report(order, results, as_json)
     return next((result.code for result in results if result.code), exits.OK)
+
+
+def _ignored(columns: tuple[str, ...]) -> str:
+    shown = ", ".join(columns[:SHOWN_COLUMNS]) + (", ..." if len(columns) > SHOWN_COLUMNS else "")
+    return f"Columns without a field are ignored ({len(columns)}): {shown}"
 
 
 def _segment(name: str) -> str:

@@ -10,7 +10,7 @@ import click
 
 from casework.cli import exits
 from casework.cli.http import Api
-from casework.cli.output import emit_json, safe, when, words
+from casework.cli.output import emit_json, facts, safe, when
 from casework.errors import UnreachableError
 
 PAUSE_S = 0.5
@@ -64,11 +64,7 @@ def _print_events(api: Api, run_id: str, seq: int, as_json: bool) -> int:
 
 def line_of(event: dict[str, Any]) -> str:
     """An event as a line: when, what, where, and its data in words."""
-    data = event.get("data")
-    if isinstance(data, dict):
-        data = {key: value for key, value in data.items() if value is not None}
-    said = words(data) if data else ""
-    return f"{when(event['at'])}  {event['kind']}  {safe(event['path'])}  {said}".rstrip()
+    return f"{when(event['at'])}  {event['kind']}  {safe(event['path'])}  {facts(event.get('data'))}".rstrip()
 
 
 def _ended(run: dict[str, Any], as_json: bool) -> int:

@@ -103,7 +103,7 @@ def test_a_csv_file_starts_a_run_a_row_and_a_bad_row_does_not_stop_the_others(li
     assert "-1 is less than 0" in told[9]
     assert told[10] == "has 1 cells, the header has 3"
     assert "Line 9: " in err
-    assert "ignored: grade" in err
+    assert "ignored (1): grade" in err
 
     again = loads(line(*arguments)[1])
     assert (again["started"], again["known"], again["failed"]) == (0, 6, 3)

@@ -90,10 +90,12 @@ def test_a_busy_port_is_told_in_a_sentence(database_dsn: str, temporal_address: 
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("command", ["api", "worker"])
-def test_a_database_that_is_away_is_told_in_a_sentence(temporal_address: str, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [("api", "--port", "0"), ("worker",)], ids=["api", "worker"])
+def test_a_database_that_is_away_is_told_in_a_sentence(
+    temporal_address: str, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     environ = environment("postgresql://x:hunter2@127.0.0.1:9/x", temporal_address)
-    with process(environ, tmp_path, command) as running:
+    with process(environ, tmp_path, *command) as running:
         _, err = running.communicate(timeout=DEADLINE_S)
     assert running.returncode == exits.UNREACHABLE
     assert "127.0.0.1:9" in err

@@ -1,5 +1,7 @@
 """Printing for people: one line a row, whatever the text holds."""
 
+from decimal import Decimal
+
 import pytest
 
 from casework.cli import output
@@ -24,3 +26,25 @@ def test_a_table_has_headings_and_columns(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == "A       B\nx       1\nlonger\n"
     output.table([], {"a": "A"}, "none")
     assert capsys.readouterr().out == "none\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"score": 665, "verified": True, "ratio": None}, "score 665, verified yes, ratio none"),
+        ({"job": {"title": "Site\nengineer", "years": Decimal("4.50")}}, "job (title Site engineer, years 4.50)"),
+        ([{"rule": "a"}, {"rule": "b"}], "(rule a); (rule b)"),
+        ({"missing": [], "note": ""}, "missing none, note none"),
+        ({}, "nothing"),
+        (Decimal("1E+3"), "1000"),
+    ],
+)
+def test_a_value_is_told_in_words(value: object, shown: str) -> None:
+    assert output.words(value) == shown
+
+
+def test_the_verdict_comes_first() -> None:
+    assert output.gist({"rationale": "thin file", "recommendation": "refer"}) == "refer: thin file"
+    assert output.gist("yes") == "yes"
+    assert output.facts({"error": None, "name": "x"}) == "name x"
+    assert output.facts(None) == ""
