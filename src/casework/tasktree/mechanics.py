@@ -262,7 +262,7 @@ def doom_children(node: TaskNode) -> None:
 def doom(roots: list[TaskNode]) -> None:
     """Tell `roots` and all below them to terminate, parents before children, in order.
 
-    Bodies that run are cancelled and end in their own time; those that never started end here, children first.
+    Bodies that run are cancelled and end in their own time; those that never started end here.
     """
     never_started: list[TaskNode] = []
     stack = roots[::-1]
@@ -281,7 +281,7 @@ def doom(roots: list[TaskNode]) -> None:
                 node._task.cancel()
         if node._children:
             stack.extend(reversed(node._children))
-    for node in reversed(never_started):
+    for node in never_started:
         node._task = None
         node._never_started()
         release(node)

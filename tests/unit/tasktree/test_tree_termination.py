@@ -109,6 +109,20 @@ async def test_terminate_before_the_first_step() -> None:
     assert commander.dropped == 1
 
 
+async def test_what_never_began_ends_in_order() -> None:
+    """TT-19. In the order in which it was attached; the same every time."""
+    ended: list[str] = []
+
+    async def body() -> None:
+        for name in "abc":
+            call(nothing().named(name).on(Stage.AT_TERMINATE, ended.append, name))
+        submit(Do(nothing, "d").on(Stage.AT_TERMINATE, ended.append, "d"))
+        await current_node().terminate()
+
+    await Commander().run(Do(body))
+    assert ended == ["a", "b", "c", "d"]
+
+
 async def test_terminating_the_job_whose_turn_it_is_gives_the_turn_on() -> None:
     """TT-5, TT-19. Begun or not, it does not hold the queue."""
     first, second, third = Do(for_ever, "1"), Do(for_ever, "2"), Do(nothing, "3")
