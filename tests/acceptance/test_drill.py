@@ -20,11 +20,14 @@ def test_the_five_scenarios(casework: Callable[..., Done], tmp_path: Path) -> No
     assert list(played) == ["crash", "lost-acknowledgement", "restart", "stale-decision", "policy-change"]
     assert not broken(told), done.err
     assert (done.code, told["held"], told["kept"]) == (0, True, None)
+    for each in told["scenarios"]:
+        assert each["counts"]["duplicates"] == 0
+        assert each["counts"]["decisions_accepted"] >= 1
     crash = played["crash"]["counts"]
     assert (crash["calls"]["credit_check"], crash["calls"]["income_verification"]) == (1, 1)
     assert (crash["duplicates"], crash["decisions_accepted"]) == (0, 1)
     lost = played["lost-acknowledgement"]["counts"]
-    assert (lost["calls"], lost["effects"], lost["rows"]) == (1, 1, 1)
+    assert (lost["calls_at_destination"], lost["effects_at_destination"], lost["rows"]) == (1, 1, 1)
     assert played["restart"]["counts"]["decisions_accepted"] == 1
     stale = played["stale-decision"]["counts"]
     assert (stale["decisions_sent"], stale["decisions_accepted"], stale["decisions_refused"]) == (4, 2, 2)

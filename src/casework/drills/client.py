@@ -13,7 +13,7 @@ import httpx2
 from casework.drills.promises import BrokenOffError
 from casework.values import Plain, dumps, loads
 
-LOOK_EVERY_S = 0.15
+LOOK_EVERY_S = 0.2
 PATIENCE_S = 60.0
 """How long a state is waited for, in seconds."""
 ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
@@ -46,7 +46,7 @@ class Client:
             BrokenOffError: it was refused.
         """
         body = dumps({"workflow": workflow, "input": dict(case)})
-        answer = await self._http.post("/v1/runs", content=body, headers={"Idempotency-Key": key})
+        answer = await self._ask("POST", "/v1/runs", content=body, headers={"Idempotency-Key": key})
         if not answer.is_success:
             raise BrokenOffError(f"The API refused the case {dict(case)}: {answer.status_code} {answer.text[:500]}")
         return str(loads(answer.content)["run_id"])
@@ -69,7 +69,7 @@ class Client:
         """Answer a review; with `wait_s` None without waiting for the run's word. Status and body."""
         query = "" if wait_s is None else f"?wait=accepted&timeout={wait_s:g}"
         body = dumps({"command": command, "reason": reason})
-        answer = await self._http.post(f"/v1/reviews/{review_id}/decisions{query}", content=body)
+        answer = await self._ask("POST", f"/v1/reviews/{review_id}/decisions{query}", content=body)
         return answer.status_code, loads(answer.content)
 
     async def until(
@@ -102,8 +102,14 @@ class Client:
         """The run's detail when it has ended. Raises as `until`."""
         return await self.until(run_id, lambda run: run["status"] in ENDED, "end")
 
+    async def _ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        try:
+            return await self._http.request(method, path, **options)
+        except httpx2.HTTPError as error:
+            raise BrokenOffError(f"The API did not answer {method} {path}: {type(error).__name__} {error}") from error
+
     async def _get(self, path: str) -> dict[str, Any]:
-        answer = await self._http.get(path)
+        answer = await self._ask("GET", path)
         if not answer.is_success:
             raise BrokenOffError(f"GET {path} answered {answer.status_code}: {answer.text[:500]}")
         found: Plain = loads(answer.content)

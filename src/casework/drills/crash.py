@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import accepted, tally
+from casework.drills.tally import figures, tally
 from casework.drills.waiting import until_killed
 from casework.durable.activities.faults import Fault
 
@@ -28,12 +28,8 @@ async def play(ground: Ground, report: Report) -> None:
     ended = await ground.api.until_end(run_id)
     count = await tally(ground, run_id)
     firsts = [count.of(tool) for tool in done]
-    report.counts.update(
-        calls={step.tool: step.acts for step in count.steps},
-        calls_at_destination={step.tool: step.calls for step in count.steps if step.calls is not None},
-        duplicates=count.duplicates,
-        decisions_accepted=accepted(ended),
-    )
+    report.counts.update(await figures(ground, run_id))
+    report.counts["calls_at_destination"] = {step.tool: step.calls for step in count.steps if step.calls is not None}
     acts = {step.tool: step.acts for step in firsts}
     report.promise("Completed tools were not called again", all(step.acts == 1 for step in firsts), acts)
     seen = {step.tool: step.calls for step in firsts if step.calls is not None}

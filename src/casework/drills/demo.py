@@ -183,9 +183,11 @@ async def _by_hand(
         else:
             report.tell(f"HTTP {status}: {told.get('detail')}")
         answer = await listener.ask(run) if run["status"] == "AWAITING_REVIEW" else None
-    report.counts["decisions_accepted"] = accepted(run)
+    report.counts["decisions_accepted"] = await accepted(ground, run_id)
     found = f"{run['status']}, {run['outcome']}"
-    report.promise("The run ended as you decided", accepted(run) == 1 and run["status"] == "COMPLETED", found)
+    last = [given for given in run["review"]["given"] if given["accepted"]]
+    fits = len(last) == 1 and run["status"] == "COMPLETED" and run["outcome"] == last[0]["outcome"]
+    report.promise("The run ended as you decided", fits, found)
 
 
 async def _rest(api: Client, run_id: str, turn: int) -> dict[str, Any]:
@@ -212,6 +214,6 @@ async def _scripted(ground: Ground, report: Report, listener: Listener, waiting:
     report.promise("The stale decision was refused", status == 409, f"HTTP {status}")
     status, _ = await ground.api.decide(second, rehearsal.approve, "The answer convinces me.")
     ended = await ground.api.until_end(run_id)
-    report.counts["decisions_accepted"] = 1 + accepted(ended)
+    report.counts["decisions_accepted"] = await accepted(ground, run_id)
     found = f"{ended['status']}, {ended['outcome']}"
     report.promise("The run ended as approved", status == 200 and ended["outcome"] == rehearsal.outcome, found)

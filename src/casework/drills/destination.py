@@ -82,10 +82,13 @@ class DestinationProcess:
         self._child = None
 
     async def _ask(self, method: str, path: str, content: str | None = None) -> Any:
-        async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
-            answer = await client.request(method, f"{self.url}{path}", content=content)
-            answer.raise_for_status()
-            return loads(answer.content)
+        try:
+            async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
+                answer = await client.request(method, f"{self.url}{path}", content=content)
+                answer.raise_for_status()
+                return loads(answer.content)
+        except httpx2.HTTPError as error:
+            raise BrokenOffError(f"The destination did not answer {method} {path}: {error!r}") from error
 
 
 def _first_line(out: IO[str]) -> str:

@@ -43,6 +43,8 @@ async def play(ground: Ground, report: Report, kills: int) -> None:
         outlived = await _outlive(ground, report)
     finally:
         keeping.cancel()
+        if keeping.done() and not keeping.cancelled():
+            keeping.result()  # no worker could be started any more: that is why nothing went on
     await _judge(ground, report, kills, [*runs, outlived])
 
 

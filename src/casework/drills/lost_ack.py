@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import accepted, tally
+from casework.drills.tally import figures, tally
 from casework.drills.waiting import until_killed
 from casework.durable.activities.faults import Fault
 
@@ -26,10 +26,8 @@ async def play(ground: Ground, report: Report) -> None:
     ended = await ground.api.until_end(run_id)
     count = await tally(ground, run_id)
     step, rows = count.of(tool), [each for each in count.steps if each.tool == tool]
-    report.counts.update(
-        calls=step.calls, effects=step.effects, rows=len(rows), acts=step.acts, duplicates=count.duplicates,
-        decisions_accepted=accepted(ended),
-    )  # fmt: skip
+    report.counts.update(await figures(ground, run_id))
+    report.counts.update(calls_at_destination=step.calls, effects_at_destination=step.effects, rows=len(rows))
     seen = f"{step.calls} calls, {step.effects} effects"
     report.promise("The committed result was not asked for again", step.calls == 1 and step.acts == 1, seen)
     report.promise("There is one row with one completed attempt", len(rows) == 1 and count.single, f"{len(rows)} rows")

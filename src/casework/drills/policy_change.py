@@ -8,6 +8,7 @@ from typing import Any
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
+from casework.drills.tally import figures
 
 NAME = "policy-change"
 TITLE = "Policy is changed in mid-run"
@@ -25,12 +26,14 @@ async def play(ground: Ground, report: Report) -> None:
         await ground.load_policy(rehearsal.changed_policy)
         changed = time.monotonic()
         report.tell(f"The owner loaded {rehearsal.changed_policy.name} while the run was open.")
-        later = await ground.api.until_review(await ground.submit("drill-policy-later"))
+        later_run = await ground.submit("drill-policy-later")
+        later = await ground.api.until_review(later_run)
         seen_after = time.monotonic() - changed
         await ground.api.decide(first["review"]["review_id"], rehearsal.more_info, rehearsal.look_again)
         second = await ground.api.until_review(open_run, turn=2)
     finally:
         await ground.load_policy(rehearsal.policy)
+    report.counts.update(await figures(ground, open_run, later_run))
     _judge(report, _uses(ground, second), _uses(ground, later), seen_after)
 
 

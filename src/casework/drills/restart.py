@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import accepted, tally
+from casework.drills.tally import figures, tally
 
 NAME = "restart"
 TITLE = "A review is left open while everything is stopped and started again"
@@ -33,11 +33,7 @@ async def play(ground: Ground, report: Report) -> None:
     report.tell(f"The review was approved, then worker {ground.crew.pids[0]} was started.")
     ended = await ground.api.until_end(run_id)
     count = await tally(ground, run_id)
-    report.counts.update(
-        calls={step.tool: step.acts for step in count.steps},
-        duplicates=count.duplicates,
-        decisions_accepted=accepted(ended),
-    )
+    report.counts.update(await figures(ground, run_id))
     found = f"{ended['status']}, {ended['outcome']}"
     report.promise("The run completed as decided", ended["outcome"] == rehearsal.outcome, found)
     report.promise("Nothing was called again", count.repeats == 0 and count.duplicates == 0, report.counts["calls"])

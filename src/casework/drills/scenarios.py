@@ -1,25 +1,18 @@
-"""The five scenarios in order, played one after the other on one ground."""
+"""The five scenarios in order, and how one is played."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from casework.drills import crash, lost_ack, policy_change, restart, stale
 from casework.drills.ground import Ground
-from casework.drills.promises import BrokenOffError, Report, Say
+from casework.drills.promises import BrokenOffError, Report
+from casework.errors import CaseworkError
 
 SCENARIOS: tuple[Any, ...] = (crash, lost_ack, restart, stale, policy_change)
 """Modules with NAME, TITLE and `play(ground, report)`."""
-
-
-async def play_all(ground: Ground, say: Say) -> AsyncIterator[Report]:
-    """Play each; yields its report when it is over."""
-    for scenario in SCENARIOS:
-        report = Report(scenario.NAME, scenario.TITLE, say)
-        await played(ground, report, scenario.play)
-        yield report
 
 
 async def played(ground: Ground, report: Report, play: Callable[[Ground, Report], Awaitable[None]]) -> None:
@@ -27,6 +20,6 @@ async def played(ground: Ground, report: Report, play: Callable[[Ground, Report]
     began = time.monotonic()
     try:
         await play(ground, report)
-    except BrokenOffError as error:
+    except (BrokenOffError, CaseworkError) as error:
         report.promise("The scenario came to its end", False, error)
     report.seconds = time.monotonic() - began

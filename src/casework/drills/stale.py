@@ -6,6 +6,7 @@ import asyncio
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
+from casework.drills.tally import figures
 
 NAME = "stale-decision"
 TITLE = "A stale decision, and two reviewers at once"
@@ -49,10 +50,8 @@ async def _race(ground: Ground, report: Report, run_id: str, review_id: str) -> 
     given = ended["review"]["given"]
     won = [decision for decision in given if decision["accepted"]]
     told = [body.get("command") for status, body in answers if status == 200]
-    report.counts.update(
-        decisions_sent=4, decisions_accepted=1 + len(won),
-        decisions_refused=1 + sum(status == 409 for status in statuses),
-    )  # fmt: skip
+    report.counts.update(await figures(ground, run_id))
+    report.counts.update(decisions_sent=4, decisions_refused=1 + sum(status == 409 for status in statuses))
     report.promise("Exactly one of the two was accepted", len(won) == 1 and statuses == [200, 409], statuses)
     right = len(won) == 1 and told == [won[0]["command"]] and ended["outcome"] == won[0]["outcome"]
     report.promise(

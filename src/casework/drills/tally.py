@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,6 +102,22 @@ def instant_of(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def accepted(run: Mapping[str, Any]) -> int:
-    """Accepted decisions on the run's newest review."""
-    return sum(1 for given in (run["review"] or {}).get("given", ()) if given["accepted"])
+async def figures(ground: Ground, *run_ids: str) -> dict[str, Any]:
+    """What every scenario tells of its runs: calls made of each tool, duplicate effects, decisions accepted."""
+    calls: Counter[str] = Counter()
+    duplicates = decisions = 0
+    for run_id in run_ids:
+        count = await tally(ground, run_id)
+        calls.update({tool: sum(step.acts for step in count.steps if step.tool == tool) for tool in _tools(count)})
+        duplicates += count.duplicates
+        decisions += await accepted(ground, run_id)
+    return {"calls": dict(calls), "duplicates": duplicates, "decisions_accepted": decisions}
+
+
+async def accepted(ground: Ground, run_id: str) -> int:
+    """Decisions that the run has accepted, on all its reviews."""
+    return sum(event["kind"] == "agent.decision_accepted" for event in await ground.api.events(run_id))
+
+
+def _tools(count: RunTally) -> list[str]:
+    return list(dict.fromkeys(step.tool for step in count.steps))
