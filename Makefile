@@ -36,7 +36,7 @@ docs: setup  ## write the reference pages that are generated from code
 	$(BIN)/python -m docs.generate
 
 bench: setup  ## every benchmark, this project beside its peers
-	@for each in benchmarks/[a-z]*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+	$(BIN)/python -m benchmarks.table
 
 lock: setup  ## resolve the dependencies anew, with hashes, naming no host
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \

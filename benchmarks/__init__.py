@@ -1,0 +1,1 @@
+"""Measurements of this project beside its peers, both sides in one run. `make bench` runs all and writes the table."""
