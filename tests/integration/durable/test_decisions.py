@@ -54,6 +54,18 @@ async def test_the_same_decision_twice_has_one_effect(working: House) -> None:
     assert [each.decision_id for each in await decisions_of(working, run_id)] == ["the-one"]
 
 
+async def test_an_id_belongs_to_one_decision(working: House) -> None:
+    """DA-36. The id of an accepted decision on the next review is refused, and does not pass it."""
+    run_id, _ = await asked(working)
+    await working.decide(run_id, "more_info", "Look again.", decision_id="mine")
+    await working.reaches(run_id, "AWAITING_REVIEW", turn=2)
+    second = str((await working.review(run_id)).review_id)
+    reply = await working.runs.decide_and_confirm(str(run_id), Decision(second, "mine", "approve", "", "rita"), 20)
+    assert reply is not None
+    assert (reply.accepted, "was used for another decision" in (reply.reason or "")) == (False, True)
+    assert (await working.run(run_id)).status == "AWAITING_REVIEW"
+
+
 async def test_a_stale_decision_is_ignored_and_recorded(working: House) -> None:
     """DA-13, DA-35. An answer to an earlier review changes nothing, and its row says so."""
     run_id, first = await asked(working)

@@ -54,10 +54,10 @@ class LocalTemporal:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
-        self._server = ServerProcess(self._folder, "temporal", STOP_STEPS)
         self._port = 0
         # A namespace that only this folder's server has: whoever serves it is ours, and no other that took the port.
         self._mark = f"casework-{hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:12]}"
+        self._server = ServerProcess(self._folder, "temporal", STOP_STEPS, marker=self._mark)
 
     @property
     def address(self) -> str:
@@ -103,7 +103,7 @@ class LocalTemporal:
     async def _come_up(self, program: Path) -> None:
         for _ in range(PORT_TRIES):
             self._port = kept_port(self._folder / "port")
-            self._server.spawn(self._command(program), env=_environment())
+            self._server.spawn(self._command(program), env=_environment(), cwd=self._folder)
             if await self._wait_ready():
                 return
             if "address already in use" not in self._server.log_tail():
@@ -115,7 +115,8 @@ class LocalTemporal:
         )
 
     def _command(self, program: Path) -> Sequence[str]:
-        database = str(self._folder / "temporal.db")
+        # Relative to the working folder: the server reads the name as a URL, where ?, # and % would lead elsewhere.
+        database = "temporal.db"
         place = ("--ip", HOST, "--port", str(self._port), "--namespace", self._mark, "--db-filename", database)
         return (str(program), "server", "start-dev", "--headless", *place, *FLAGS)
 

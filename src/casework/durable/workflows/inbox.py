@@ -20,7 +20,7 @@ class Inbox:
         self._open: OpenReview | None = None
         self._path = ""
         self._paths: dict[str, str] = {}
-        self._answers: dict[str, DecisionReply] = {}
+        self._answers: dict[str, tuple[Decision, DecisionReply]] = {}
         self.accepted: Decision | None = None
 
     def ask(self, path: str, review: OpenReview) -> None:
@@ -33,13 +33,13 @@ class Inbox:
         self._open = None
 
     def receive(self, decision: Decision) -> DecisionReply:
-        """Judge a decision; the same `decision_id` again gets the first answer."""
-        known = self._answers.get(decision.decision_id)
-        if known is not None:
-            return known
+        """Judge a decision; the same one again gets the first answer, its id for another one is refused."""
+        if decision.decision_id in self._answers:
+            known, answer = self._answers[decision.decision_id]
+            return answer if known == decision else _used(decision)
         verdict = judge(self._open, decision)
         reply = DecisionReply(False, verdict.reason) if isinstance(verdict, Ignored) else DecisionReply(True)
-        self._answers[decision.decision_id] = reply
+        self._answers[decision.decision_id] = (decision, reply)
         if reply.accepted:
             self._accept(decision)
         else:
@@ -79,3 +79,7 @@ class Inbox:
                 outcome=outcome,
             )
         )
+
+
+def _used(decision: Decision) -> DecisionReply:
+    return DecisionReply(False, f"decision_id {decision.decision_id} was used for another decision. Send a new one.")
