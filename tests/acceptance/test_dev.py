@@ -92,7 +92,7 @@ class Dev:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    private = tmp_path / "Zoë's project"
+    private = tmp_path / "Zoë's project? 100%20 #1"
     private.mkdir(mode=0o700)
     return private / ".casework"
 

@@ -119,7 +119,14 @@ class ServerProcess:
         if not self._held.acquire():
             self._end_leftover()
 
-    def spawn(self, command: Sequence[str], *, run_as: RunAs = RunAs(), env: Mapping[str, str] | None = None) -> None:
+    def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        run_as: RunAs = RunAs(),
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         """Start the server; it holds the server's lock from its first moment. `claim` comes first."""
         self._turn_log()
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
@@ -131,6 +138,7 @@ class ServerProcess:
                 stdout=log,
                 stderr=log,
                 env=dict(os.environ if env is None else env),
+                cwd=cwd,
                 pass_fds=(self._held.descriptor,),
                 start_new_session=True,  # the terminal's Ctrl-C is for us; we stop children in order
             )

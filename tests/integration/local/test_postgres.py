@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     """A place with a blank and letters beyond ASCII, under a folder that only its owner may enter."""
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
-    return private / "Zoë's stack" / "postgres"
+    return private / "Zoë's stack? 100%20 #1" / "postgres"
 
 
 @pytest.fixture

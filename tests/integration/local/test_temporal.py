@@ -48,7 +48,7 @@ class Waits:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return tmp_path / "Zoë's stack" / "temporal"
+    return tmp_path / "Zoë's stack? 100%20 #1" / "temporal"
 
 
 @pytest.fixture
@@ -61,7 +61,9 @@ async def client_of(server: LocalTemporal) -> Client:
     return await connect(Settings(temporal=TemporalSettings(address=server.address)))
 
 
-async def test_killed_it_comes_back_with_open_workflows_at_the_same_port(server: LocalTemporal) -> None:
+async def test_killed_it_comes_back_with_open_workflows_at_the_same_port(
+    server: LocalTemporal, folder: Path, tmp_path: Path
+) -> None:
     client = await client_of(server)
     handle = await client.start_workflow(Waits.run, id="open", task_queue="waits")
     address, killed = server.address, server.pid
@@ -69,6 +71,8 @@ async def test_killed_it_comes_back_with_open_workflows_at_the_same_port(server:
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: server.pid is None, "the killed server is noticed")
     assert await server.start() == address
+    assert (folder / "temporal.db").stat().st_size > 0
+    assert os.listdir(tmp_path) == [folder.parent.name]
 
     client = await client_of(server)
     handle = client.get_workflow_handle_for(Waits.run, "open")
