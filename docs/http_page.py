@@ -58,14 +58,14 @@ def _needs() -> dict[tuple[str, str], str]:
 
 def _operation(method: str, path: str, need: str, operation: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {method.upper()} {path}"
-    yield cell(operation.get("description", "")) + f" Needs: {need}."
+    yield cell(operation.get("description", "")) + (" Asks for no token." if need == "open" else f" Needs: {need}.")
     parameters = [
         (f"`{each['name']}`", each["in"], "required" if each.get("required") else _default(each["schema"]),
          each.get("description") or "")
         for each in operation.get("parameters", ())
     ]  # fmt: skip
     if parameters:
-        yield table(("parameter", "in", "default", "what it is"), parameters)
+        yield table(("parameter", "in", "required or default", "what it is"), parameters)
     body = operation.get("requestBody")
     if body:
         yield f"Body: {_type(body['content']['application/json']['schema'])}."
@@ -120,7 +120,7 @@ def _shapes(document: Mapping[str, Any]) -> Iterator[str]:
             )
             for field, part in schema.get("properties", {}).items()
         ]
-        yield table(("member", "type", "default", "what it is"), rows)
+        yield table(("member", "type", "required or default", "what it is"), rows)
 
 
 def _type(schema: Mapping[str, Any]) -> str:

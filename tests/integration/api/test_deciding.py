@@ -216,3 +216,13 @@ async def test_cancelling_stops_a_run_and_a_run_that_ended_is_409(working: Door)
     await eventually(gone, "the run is cancelled")
     assert (await working.post(f"/v1/runs/{run_id}/cancel", role="operator")).status == 202, "the same again"
     assert (await decide(working, review_id, "approve")).status == 409
+
+
+async def test_what_has_ended_cannot_be_cancelled(door: Door) -> None:
+    run_id = await door.start()
+    failed = RunEntry(2, "FAILED", turn=1, current_node="decision", loop_count=1, at=at(), failure="no policy row")
+    await door.project(run_id, running(), failed)
+    answer = await door.post(f"/v1/runs/{run_id}/cancel", role="operator")
+    assert answer.status == 409
+    assert answer.body["run_status"] == "FAILED"
+    assert await signals(door, run_id) == 0
