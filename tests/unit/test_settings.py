@@ -28,7 +28,7 @@ def test_values_are_read_in_their_types() -> None:
         {
             "CASEWORK_DATABASE_URL": URL,
             "CASEWORK_DATABASE_POOL_MAX": " 20 ",
-            "CASEWORK_HEARTBEAT_TIMEOUT": "1.5",
+            "CASEWORK_STICKY_QUEUE_TIMEOUT": "1.5",
             "CASEWORK_HOME": "/srv/my stack",
             "CASEWORK_POLICY_FALLBACK": "fixture",
             "TEMPORAL_TLS": "True",
@@ -36,7 +36,7 @@ def test_values_are_read_in_their_types() -> None:
     )
     assert settings.database.url == Secret(URL)
     assert settings.database.pool_max_size == 20
-    assert settings.worker.heartbeat_timeout_s == 1.5
+    assert settings.worker.sticky_queue_timeout_s == 1.5
     assert settings.app.home == Path("/srv/my stack")
     assert settings.policy.fallback == "fixture"
     assert settings.temporal.tls is True
@@ -76,8 +76,8 @@ def test_reserved_and_foreign_variables_pass() -> None:
         ("CASEWORK_DATABASE_POOL_MAX", "0", "Use a whole number from 1 to 1000"),
         ("CASEWORK_DATABASE_POOL_MAX", "1.5", "Use a whole number"),
         ("CASEWORK_DATABASE_POOL_MAX", "9" * 5000, "Use a whole number"),
-        ("CASEWORK_HEARTBEAT_TIMEOUT", "nan", "Use a number from 0.5 to 300"),
-        ("CASEWORK_HEARTBEAT_TIMEOUT", "inf", "Use a number from 0.5 to 300"),
+        ("CASEWORK_STICKY_QUEUE_TIMEOUT", "nan", "Use a number from 0.1 to 60"),
+        ("CASEWORK_STICKY_QUEUE_TIMEOUT", "inf", "Use a number from 0.1 to 60"),
         ("CASEWORK_API_PORT", "70000", "to 65535"),
         ("CASEWORK_POLICY_FALLBACK", "open", "Use one of: fail_closed, fixture"),
         ("CASEWORK_API_URL", "localhost:8080", "Begin it with http:// or https://"),

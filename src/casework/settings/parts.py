@@ -114,10 +114,6 @@ class WorkerSettings:
     """Runs kept in memory between steps; a run that fell out is rebuilt from its history. Default 500: a run is some
     hundred kilobytes. 0 rebuilds at every step, which only tests want."""
 
-    heartbeat_timeout_s: float = variable("CASEWORK_HEARTBEAT_TIMEOUT", 2.0, at_least=0.5, at_most=300)
-    """Seconds without a sign of life after which a step's worker counts as dead. Default 2: a killed worker's step
-    starts elsewhere within 3 seconds. Higher where workers pause for long, such as on overcommitted machines."""
-
     sticky_queue_timeout_s: float = variable("CASEWORK_STICKY_QUEUE_TIMEOUT", 1.0, at_least=0.1, at_most=60)
     """Seconds for which a run waits for the worker that has it in memory before another rebuilds it. Default 1, for
     the same 3 seconds; the engine's own default of 10 is felt after each kill."""
