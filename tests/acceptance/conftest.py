@@ -44,6 +44,7 @@ class Done:
     @property
     def json(self) -> Any:
         """The one JSON value on stdout."""
+        assert self.out, f"nothing on stdout, exit code {self.code}: {self.err}"
         return json.loads(self.out)
 
 

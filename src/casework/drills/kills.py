@@ -25,7 +25,7 @@ PATIENCE_S = 120.0
 OUTLIVE_S = 6.0
 """How long the destination takes for the attempt that comes too late, longer than a lost heartbeat goes unnoticed."""
 RESUME_S = 3.0
-"""Where a second worker stands by, a killed one's run goes on within so many seconds (median)."""
+"""A worker stands by at a kill if it takes work for so many seconds after it; most runs go on within them."""
 
 
 async def play(ground: Ground, report: Report, kills: int) -> None:
@@ -97,7 +97,7 @@ async def _judge(ground: Ground, report: Report, kills: int, ids: Sequence[str])
     counts, passed, marks = await ground.destination.counts(), ground.faults.calls(), ground.faults.marks()
     runs = [await ground.api.run(run_id) for run_id in ids]
     tallies = [tally_of(ground, run, counts, passed) for run in runs]
-    _count(ground, report, tallies, marks, _resumed(runs, marks))
+    _count(ground, report, tallies, marks, _resumed(ground, runs, marks))
     duplicates, again = counts.duplicates, sum(tally.called_again for tally in tallies)
     waiting = sum(run["status"] == "AWAITING_REVIEW" for run in runs)
     missing = [tool for tally in tallies for tool in tally.missing]
@@ -124,19 +124,20 @@ def _count(
         duplicates=sum(tally.duplicates for tally in tallies),
         committed_called_again=sum(tally.called_again for tally in tallies),
         in_flight_repeats=sum(tally.repeats for tally in tallies),
+        resumed_by_a_worker_that_stood_by=len(resumed),
         median_seconds_to_resume=round(statistics.median(resumed), 2) if resumed else None,
     )
 
 
-def _resumed(runs: Sequence[dict[str, Any]], marks: Sequence[Mark]) -> list[float]:
-    """Seconds from each kill to the start of the next step of its run."""
+def _resumed(ground: Ground, runs: Sequence[dict[str, Any]], marks: Sequence[Mark]) -> list[float]:
+    """Seconds from a kill to the start of the next step of its run, where another worker stood by meanwhile."""
     starts = {
         run["run_id"]: sorted(instant_of(one["started_at"]) for step in run["steps"] for one in step["attempts"])
         for run in runs
     }
     found = []
     for mark in marks:
-        after = [at - mark.at for at in starts.get(mark.run, ()) if at > mark.at]
-        if after and mark.id != "outlive":
-            found.append(after[0])
+        after = [at for at in starts.get(mark.run, ()) if at > mark.at]
+        if after and mark.id != "outlive" and ground.crew.stood_by(mark.pid, mark.at, mark.at + RESUME_S):
+            found.append(after[0] - mark.at)
     return found

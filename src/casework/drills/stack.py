@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from casework.errors import LocalStackError
 from casework.settings import Settings
 
 POLL_S = 0.1
@@ -51,52 +54,85 @@ class LocalStack(Protocol):
         ...
 
 
+@dataclass
+class Service:
+    """When a worker took work, from and to, in seconds since the epoch; None: not yet."""
+
+    pid: int
+    ready: float | None = None
+    gone: float | None = None
+
+    def covers(self, start: float, end: float) -> bool:
+        """Whether it took work all the time between the two."""
+        return self.ready is not None and self.ready <= start and (self.gone is None or self.gone >= end)
+
+
 class Crew:
     """The workers of a drill: so many stand by, and the dead are counted and replaced."""
 
     def __init__(self, stack: LocalStack, env: Mapping[str, str]) -> None:
         self._stack = stack
         self._env = dict(env)
-        self._workers: list[Any] = []
+        self._workers: list[tuple[Any, Service]] = []
+        self._looking: set[asyncio.Task[None]] = set()
+        self.served: list[Service] = []
+        """Every worker there was."""
         self.killed = 0
         """Workers that ended by SIGKILL."""
 
     @property
     def pids(self) -> list[int]:
         """Process ids of the live workers."""
-        return [worker.pid for worker in self._workers if worker.pid]
+        return [worker.pid for worker, _ in self._workers if worker.pid]
 
     async def staff(self, number: int) -> None:
         """Have `number` workers that take work."""
         self.bury()
-        fresh = [self._hire() for _ in range(number - len(self._workers))]
-        for worker in fresh:
+        for worker, service in [self._hire() for _ in range(number - len(self._workers))]:
             await self._stack.wait_ready(worker)
+            service.ready = time.time()
 
     async def keep(self, number: int) -> None:
         """Replace the dead as long as this runs; cancel it to end."""
         while True:
             self.bury()
             for _ in range(number - len(self._workers)):
-                self._hire()
+                looking = asyncio.create_task(self._look(*self._hire()))
+                self._looking.add(looking)
+                looking.add_done_callback(self._looking.discard)
             await asyncio.sleep(POLL_S)
 
     def kill_one(self) -> int:
         """SIGKILL a worker; its process id."""
-        worker = self._workers.pop()
-        pid = int(worker.pid)
+        worker, service = self._workers.pop()
         self._stack.kill_worker(worker)
+        service.gone = time.time()
         self.killed += 1
-        return pid
+        return service.pid
 
     def bury(self) -> None:
         """Count and forget workers that have ended."""
-        for worker in [each for each in self._workers if not each.pid]:
-            self._workers.remove(worker)
+        for worker, service in [each for each in self._workers if not each[0].pid]:
+            self._workers.remove((worker, service))
             self.killed += worker.exit_code == -signal.SIGKILL
+            service.gone = time.time()
             self._stack.kill_worker(worker)
 
-    def _hire(self) -> Any:
+    def stood_by(self, pid: int, start: float, end: float) -> bool:
+        """Whether a worker other than `pid` took work all the time between the two."""
+        return any(each.pid != pid and each.covers(start, end) for each in self.served)
+
+    def _hire(self) -> tuple[Any, Service]:
         worker = self._stack.add_worker(self._env)
-        self._workers.append(worker)
-        return worker
+        made = (worker, Service(int(worker.pid or 0)))
+        self._workers.append(made)
+        self.served.append(made[1])
+        return made
+
+    async def _look(self, worker: Any, service: Service) -> None:
+        """Note when a worker takes work. One that ends before is buried by others."""
+        try:
+            await self._stack.wait_ready(worker)
+        except LocalStackError:
+            return
+        service.ready = time.time()
