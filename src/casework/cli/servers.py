@@ -68,3 +68,5 @@ def migrate(as_json: bool) -> int:
 
 def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # A failed attempt is told in one line by the activity itself; the SDK would add a traceback of its own.
+    logging.getLogger("temporalio.activity").setLevel(logging.ERROR)

@@ -18,8 +18,8 @@ _NAMES = ("api_url", "database_url", "admin_database_url", "policy_database_url"
 
 
 @dataclass(frozen=True)
-class Stack:
-    """Where the local servers are; every part is None where no stack runs."""
+class StackRecord:
+    """Where the local servers are, as written down; every part is None where no stack runs."""
 
     home: Path
     api_url: str | None = None
@@ -36,7 +36,7 @@ class Stack:
             return None
 
 
-def find(settings: Settings) -> Stack:
+def find(settings: Settings) -> StackRecord:
     """The stack of the home folder; an empty one where none runs.
 
     Raises:
@@ -46,12 +46,12 @@ def find(settings: Settings) -> Stack:
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        return Stack(settings.app.home)
+        return StackRecord(settings.app.home)
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}). Start `casework dev` again; it writes it anew.") from None
     if not isinstance(data, dict):
         raise InputError(f"{path} is not a JSON object. Start `casework dev` again; it writes it anew.")
-    return Stack(settings.app.home, **{name: str(data[name]) for name in _NAMES if data.get(name)})
+    return StackRecord(settings.app.home, **{name: str(data[name]) for name in _NAMES if data.get(name)})
 
 
 def joined(settings: Settings) -> Settings:

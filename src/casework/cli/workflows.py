@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import quote
 
 import click
 
 from casework.cli.output import emit_json, json_option, table, words
+from casework.cli.servers import app_option
 
 
 @click.group()
@@ -25,7 +27,37 @@ def list_(as_json: bool) -> None:
         page = api.get("/v1/workflows")
     if as_json:
         return emit_json(page)
-    return table(page["items"], {"name": "WORKFLOW", "version": "VERSION"}, "No workflows. Apply an App's manifests.")
+    return table(
+        page["items"],
+        {"name": "WORKFLOW", "version": "VERSION"},
+        "No workflows. Write an App's with `casework workflows publish`.",
+    )
+
+
+@workflows.command()
+@app_option
+@json_option
+def publish(reference: str | None, as_json: bool) -> None:
+    """Write the workflows of the application to the database, as `casework dev` does at its start.
+
+    The same content is the same version; changed content is the next one, which new runs take. Open runs keep theirs.
+    """
+    from casework.app import load_app
+    from casework.cli import stack
+    from casework.durable.publish import publish as run
+    from casework.store.database import Database
+
+    settings = stack.load()
+    app = load_app(reference or settings.app.reference)
+
+    async def write() -> dict[str, int]:
+        async with await Database.open(settings.database.runtime_dsn(), max_size=1, name="casework-cli") as db:
+            return await run(app, db)
+
+    rows = [{"name": name, "version": version} for name, version in asyncio.run(write()).items()]
+    if as_json:
+        return emit_json({"items": rows})
+    return table(rows, {"name": "WORKFLOW", "version": "VERSION"}, "The application has no workflows.")
 
 
 @workflows.command()

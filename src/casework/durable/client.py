@@ -7,12 +7,14 @@ is first needed, so that the API starts, and says what is missing, while the eng
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import TypeVar
 
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from casework.durable import contracts
@@ -42,23 +44,24 @@ class RunClient:
         self._task_queue = task_queue
 
     async def start(self, start: RunStart) -> None:
-        """Start the run's Temporal workflow; a run that is there already is left as it is.
+        """Start the run's Temporal workflow; a run that is there already, open or ended, is left as it is.
 
         Raises:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
         """
-        await _reached(
-            self._client.start_workflow(
-                contracts.RUN_WORKFLOW,
-                start,
-                id=start.run_id,
-                task_queue=self._task_queue,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                rpc_timeout=CALL_TIMEOUT,
-                static_summary=f"{start.bundle['workflow']['metadata']['name']} for {start.user}"[:200],
+        with contextlib.suppress(WorkflowAlreadyStartedError):
+            await _reached(
+                self._client.start_workflow(
+                    contracts.RUN_WORKFLOW,
+                    start,
+                    id=start.run_id,
+                    task_queue=self._task_queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                    rpc_timeout=CALL_TIMEOUT,
+                    static_summary=f"{start.bundle['workflow']['metadata']['name']} for {start.user}"[:200],
+                )
             )
-        )
 
     async def decide(self, run_id: str, decision: Decision) -> None:
         """Send a decision; it is kept for the run even while no worker is up.
@@ -81,7 +84,7 @@ class RunClient:
         )
         try:
             return await asyncio.wait_for(_reached(update), timeout_s)
-        except TimeoutError:
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
             # An update that no worker has taken is not kept; a signal is. The run knows them by the same id.
             await self.decide(run_id, decision)
             return None

@@ -82,6 +82,14 @@ def test_a_policy_file_at_fault_loads_nothing(
 
 
 @pytest.mark.usefixtures("database")
+def test_workflows_are_published_once_per_content(line: Line) -> None:
+    app = "casework.examples.loan_underwriting:app"
+    for _ in range(2):
+        published = line.json("workflows", "publish", "--app", app)
+        assert published == {"items": [{"name": "loan-underwriting", "version": 1}]}
+
+
+@pytest.mark.usefixtures("database")
 def test_tokens_are_made_listed_and_revoked(line: Line) -> None:
     code, out, err = line("token", "create", "ada", "--role", "reviewer", "--role", "viewer")
     assert code == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.durable.apps import gated
+from casework.agents import ModelAnswer, ModelRequest
+from casework.errors import FatalError
+from tests.integration.durable.apps import errand, gated
 from tests.integration.durable.conftest import House
 
 
@@ -32,6 +34,23 @@ async def test_a_condition_takes_its_edge(house: House, tmp_path: Path) -> None:
         run_id = await busy.start({"weight": 1}, "gated")
         row = await busy.reaches(run_id, "COMPLETED")
         assert row.outcome is None
+
+
+async def test_a_refused_model_fails_its_node_and_may_be_caught(house: House, tmp_path: Path) -> None:
+    """AW-8. What a provider refuses for good is a failure of the node: an onError edge leads to a person."""
+
+    def refused(_: ModelRequest) -> ModelAnswer:
+        raise FatalError("the account is closed")
+
+    app = errand(tmp_path, [], refused)
+    manifest = tmp_path / "errand.yaml"
+    rescue = "  edges:\n    - {from: act, to: decision, onError: true}\n"
+    manifest.write_text(manifest.read_text().replace("  edges:\n", rescue, 1))
+    async with house.with_app(app) as busy:
+        run_id = await busy.start({}, "errand")
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        await busy.decide(run_id, "reject")
+        assert (await busy.reaches(run_id, "COMPLETED")).outcome == "declined"
 
 
 async def test_an_error_edge_catches_a_failed_node(house: House, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -13,6 +14,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from casework.errors import CaseworkError, RetryableError
+
+log = logging.getLogger("casework.worker")
 
 Body = TypeVar("Body", bound=Callable[..., Awaitable[Any]])
 BEATS_PER_TIMEOUT = 4
@@ -47,6 +50,8 @@ def operation(body: Body) -> Body:
             try:
                 return await body(*args)
             except CaseworkError as error:
+                info = activity.info()
+                log.warning("run %s: %s, attempt %d: %s", info.workflow_id, info.activity_id, info.attempt, error)
                 raise as_failure(error) from None
 
     return run  # type: ignore[return-value]  # same signature, kept by wraps

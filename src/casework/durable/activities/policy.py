@@ -35,7 +35,7 @@ class GovernedPolicy:
                 row = await policy_table.read(conn, tenant, purpose)
                 pinned = None if row is None else await policy_table.pin(conn, tenant, run, purpose, turn, row)
         if pinned is not None:
-            return PolicyReading(pinned.limits, "governed")
+            return PolicyReading(pinned.limits, "governed", pinned.pinned_at)
         return self._fallback(purpose)
 
     def _fallback(self, purpose: str) -> PolicyReading:
@@ -43,7 +43,7 @@ class GovernedPolicy:
             self._services.app.fixture_limits(purpose) if self._services.settings.policy.fallback == "fixture" else None
         )
         if limits is not None:
-            return PolicyReading(limits, "fixture_fallback")
+            return PolicyReading(limits, "fixture_fallback", reason=f"no policy row for purpose {purpose!r}")
         raise PolicyUnavailableError(
             f"no policy row for purpose {purpose!r}. Load one with `casework policy load FILE`, "
             "or set CASEWORK_POLICY_FALLBACK=fixture to work with the shipped limits."

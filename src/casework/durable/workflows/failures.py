@@ -68,10 +68,10 @@ def store_unavailable(error: ActivityError) -> bool:
     return isinstance(cause, ApplicationError) and cause.type == StoreUnavailableError.__name__
 
 
-def step_failure(path: str, error: ActivityError) -> StepFailedError:
-    """The engine's error as ours."""
+def step_failure(path: str, error: ActivityError, *, of_model: bool) -> StepFailedError:
+    """The engine's error as ours. What a model refuses for good fails its node, which an `onError` edge may catch."""
     cause = error.cause
-    fatal = isinstance(cause, ApplicationError) and cause.type in _FATAL
+    fatal = isinstance(cause, ApplicationError) and cause.type in (_FATAL - {"FatalError"} if of_model else _FATAL)
     return StepFailedError(path, reason_of(error), fatal=fatal)
 
 

@@ -63,7 +63,7 @@ class Operations:
                     await workflow.sleep(policies.STORE_PATIENCE[min(waits, len(policies.STORE_PATIENCE) - 1)])
                     waits += 1
                 elif not never_started(error):
-                    failure = step_failure(path, error)
+                    failure = step_failure(path, error, of_model=policy is policies.MODEL)
                     self._give_up(path, name, policy, failure)
                     raise failure from error
 
