@@ -12,8 +12,8 @@ $(STAMP): requirements/uv.lock requirements/dev.lock pyproject.toml
 	@echo "casework: making $(VENV) and installing the locked packages into it (pip, then uv; hashes are checked)"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip sync --quiet --require-hashes requirements/dev.lock
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/uv pip sync --quiet --require-hashes requirements/dev.lock
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 demo: setup  ## one loan case, end to end, with a worker killed in mid-run
