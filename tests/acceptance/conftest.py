@@ -48,9 +48,14 @@ class Done:
         return json.loads(self.out)
 
 
+def clean_environment(**env: str) -> dict[str, str]:
+    """Our environment without what would lead commands to other servers, and `env` on top."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CASEWORK_", "TEMPORAL_"))}
+    return {**kept, **env}
+
+
 def run_casework(*words: str, timeout_s: float = 280, **env: str) -> Done:
     """Run `casework` without a terminal."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("CASEWORK_", "TEMPORAL_"))}
     done = subprocess.run(
         [sys.executable, "-m", "casework", *words],
         check=False,
@@ -59,7 +64,7 @@ def run_casework(*words: str, timeout_s: float = 280, **env: str) -> Done:
         capture_output=True,
         text=True,
         timeout=timeout_s,
-        env={**clean, **env},
+        env=clean_environment(**env),
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

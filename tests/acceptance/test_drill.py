@@ -50,6 +50,17 @@ def test_twenty_kills(casework: Callable[..., Done], tmp_path: Path) -> None:
     assert counts["in_flight_repeats"] > 0
 
 
+@pytest.mark.timeout(300)
+def test_a_destination_that_repeats_effects_is_found(casework: Callable[..., Done], tmp_path: Path) -> None:
+    """DA-26. The drill can fail: a bureau that ignores keys breaks one promise, and the folder is kept."""
+    done = casework("drill", "--kills", "1", "--app", "tests.acceptance.careless:app", "--json", TMPDIR=str(tmp_path))
+    told = done.json
+    assert (done.code, told["held"]) == (1, False)
+    assert [promise["text"] for promise in broken(told)] == ["No effect happened twice at the destination"]
+    assert told["scenarios"][0]["counts"]["duplicates"] >= 1
+    assert Path(told["kept"]).is_dir()
+
+
 def broken(told: Any) -> list[Any]:
     """Promises that did not hold."""
     return [promise for each in told["scenarios"] for promise in each["promises"] if not promise["held"]]

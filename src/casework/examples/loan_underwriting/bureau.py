@@ -51,10 +51,14 @@ class Bureau:
             if first != applicant_id:
                 return 422, {"error": "this Idempotency-Key was used for another applicant"}
             self._calls[key] += 1
-            if not self._effects[key]:
-                self._effects[key] += 1  # the trace on the applicant's record
+            self._take_effect(key)
         self._take_time(key)
         return 200, replace(known, applicant_id=applicant_id)
+
+    def _take_effect(self, key: str) -> None:
+        """The trace on the applicant's record; a key that was here before leaves no second one."""
+        if not self._effects[key]:
+            self._effects[key] += 1
 
     def income(self, applicant_id: str) -> Answer:
         """Look up an income."""
@@ -154,14 +158,14 @@ def serve(bureau: Bureau, port: int) -> ThreadingHTTPServer:
     return server
 
 
-def main() -> None:
-    """Serve until killed."""
+def main(kind: type[Bureau] = Bureau) -> None:
+    """Serve a bureau of that kind until killed."""
     parser = argparse.ArgumentParser(description="A credit bureau with the shipped applicants.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds until an inquiry is answered")
     parser.add_argument("--received", type=Path, help="folder that gets a file for each call that arrived")
     wish = parser.parse_args()
-    server = serve(Bureau(wish.latency, wish.received), wish.port)
+    server = serve(kind(wish.latency, wish.received), wish.port)
     print(f"Listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     try:
         server.serve_forever()
