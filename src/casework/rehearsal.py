@@ -20,7 +20,8 @@ class Destination:
     It leaves an empty file named by the call in FOLDER when a call has arrived and taken effect, and answers `latency`
     later. `GET /counts` gives `{"calls": {NAME: n}, "effects": {NAME: n}, "in_flight": [NAME]}`. NAME is the
     idempotency key of the call, or for a tool that only reads `TOOL:SUBJECT`, with the subject as the tag field of the
-    input has it. `PUT /latency` with `{"seconds": n}` changes the latency.
+    input has it. `PUT /latency` with `{"seconds": n}` changes the latency for later calls; `PUT /release` answers
+    those in flight.
     """
 
     command: tuple[str, ...]

@@ -73,9 +73,14 @@ class Client:
         return answer.status_code, loads(answer.content)
 
     async def until(
-        self, run_id: str, holds: Callable[[dict[str, Any]], bool], what: str, patience_s: float = PATIENCE_S
+        self,
+        run_id: str,
+        holds: Callable[[dict[str, Any]], bool],
+        what: str,
+        patience_s: float = PATIENCE_S,
+        every_s: float = LOOK_EVERY_S,
     ) -> dict[str, Any]:
-        """The run's detail as soon as it `holds`.
+        """The run's detail as soon as it `holds`, looked at every so many seconds.
 
         Raises:
             BrokenOffError: it did not in time, or the run ended otherwise.
@@ -87,15 +92,18 @@ class Client:
                 return found
             if found["status"] in ENDED or time.monotonic() > deadline:
                 raise BrokenOffError(_instead(found, what))
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(every_s)
 
-    async def until_review(self, run_id: str, turn: int = 1, patience_s: float = PATIENCE_S) -> dict[str, Any]:
+    async def until_review(
+        self, run_id: str, turn: int = 1, patience_s: float = PATIENCE_S, every_s: float = LOOK_EVERY_S
+    ) -> dict[str, Any]:
         """The run's detail when it awaits the review of `turn`. Raises as `until`."""
         return await self.until(
             run_id,
             lambda run: run["status"] == "AWAITING_REVIEW" and run["review"]["turn"] == turn,
             f"await the review of turn {turn}",
             patience_s,
+            every_s,
         )
 
     async def until_end(self, run_id: str) -> dict[str, Any]:

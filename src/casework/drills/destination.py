@@ -64,8 +64,12 @@ class DestinationProcess:
         return Counts(found["calls"], found["effects"], tuple(found["in_flight"]))
 
     async def slow_down(self, seconds: float) -> None:
-        """Answer so much later from now on."""
+        """Answer later calls after so many seconds."""
         await self._ask("PUT", "/latency", dumps({"seconds": seconds}))
+
+    async def release(self) -> None:
+        """Answer every call in flight now."""
+        await self._ask("PUT", "/release")
 
     def stop(self) -> None:
         """End it. Harmless when it does not run."""

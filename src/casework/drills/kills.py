@@ -22,8 +22,10 @@ SIDE_BY_SIDE = 4
 ROUNDS = 6
 """A kill that could not be (its process was dead of another, or a step was spared) is made up for in a later round."""
 PATIENCE_S = 120.0
-OUTLIVE_S = 6.0
-"""How long the destination takes for the attempt that comes too late, longer than a lost heartbeat goes unnoticed."""
+LOOK_EVERY_S = 0.6
+"""Kills take seconds each; looking more often would only take the processor from the workers."""
+OUTLIVE_S = 12.0
+"""How long the destination holds the attempt that is to come too late, if it is not released before."""
 RESUME_S = 3.0
 """A worker stands by at a kill if it takes work for so many seconds after it; most runs go on within them."""
 
@@ -58,7 +60,7 @@ async def _round(ground: Ground, report: Report, number: int, due: Sequence[Kill
     async def one(tag: str) -> str:
         async with gate:
             run_id = await ground.submit(tag)
-            await ground.api.until_review(run_id, patience_s=PATIENCE_S)
+            await ground.api.until_review(run_id, patience_s=PATIENCE_S, every_s=LOOK_EVERY_S)
             return run_id
 
     ids = await asyncio.gather(*(one(tag) for tag in plan))
@@ -79,6 +81,7 @@ async def _outlive(ground: Ground, report: Report) -> str:
     await until_in_flight(ground)
     await ground.destination.slow_down(0)
     await ground.api.until(run_id, lambda run: tool in run["evidence"], f"have {tool} from a second attempt")
+    await ground.destination.release()
     report.tell(f"The heartbeats of an attempt of {tool} were lost; a second one started beside it and committed.")
     late = await ground.api.until(run_id, lambda run: bool(_late(run, tool)), "record the late result of the first")
     report.promise(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Iterator
@@ -91,3 +92,17 @@ async def test_a_registry_that_is_away_is_tried_again() -> None:
 def test_bad_requests_are_refused(url: str, method: str, path: str, content: bytes, status: int) -> None:
     """A destination that breaks would make a drill say the wrong thing."""
     assert httpx2.request(method, f"{url}{path}", content=content, trust_env=False).status_code == status
+
+
+async def test_calls_in_flight_are_held_until_they_are_released(url: str) -> None:
+    """An attempt that outlives another is made with this, in the order that the drill wants."""
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await client.put("/latency", content='{"seconds": 25}')
+        held = asyncio.create_task(HttpEvidence(url, FixtureEvidence()).credit_report(BORDERLINE, "held"))
+        while (await client.get("/counts")).json()["in_flight"] != ["held"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        await client.put("/latency", content='{"seconds": 0}')
+        await HttpEvidence(url, FixtureEvidence()).credit_report(BORDERLINE, "quick")
+        assert not held.done()
+        await client.put("/release")
+        assert await held == CREDIT_REPORTS[BORDERLINE]

@@ -5,14 +5,15 @@
 `POST /inquiries` and `GET /incomes/{applicant_id}` are described in `http_evidence.py` and `http_income.py`. An
 inquiry's effect (a trace on the applicant's record) happens when it arrives, the answer goes out `latency` seconds
 later; the same `Idempotency-Key` again is a repeat and has no second effect. `APP-1001.anything` is a namesake of
-APP-1001, counted apart. `GET /counts` tells what really happened; `PUT /latency` with `{"seconds": n}` changes it.
+APP-1001, counted apart. `GET /counts` tells what really happened; `PUT /latency` with `{"seconds": n}` changes it for
+later calls; `PUT /release` answers those that wait now.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import threading
-import time
 from collections import Counter
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,7 +36,8 @@ class Bureau:
     def __init__(self, latency: float = 0.0, received: Path | None = None) -> None:
         self.latency = latency
         self._received = received
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self._releases = 0
         self._calls: Counter[str] = Counter()
         self._effects: Counter[str] = Counter()
         self._in_flight: Counter[str] = Counter()
@@ -77,13 +79,21 @@ class Bureau:
             flying = sorted(name for name, number in self._in_flight.items() if number > 0)
             return 200, {"calls": dict(self._calls), "effects": dict(self._effects), "in_flight": flying}
 
+    def release(self) -> Answer:
+        """Answer every call that waits."""
+        with self._lock:
+            self._releases += 1
+            self._lock.notify_all()
+        return 200, {}
+
     def _take_time(self, name: str) -> None:
         with self._lock:
             latency = self.latency  # as it is now: a later change is for later calls
             self._in_flight[name] += 1
+            releases = self._releases
         self._arrived(name)
-        time.sleep(latency)
         with self._lock:
+            self._lock.wait_for(lambda: self._releases != releases, latency)
             self._in_flight[name] -= 1
 
     def _arrived(self, name: str) -> None:
@@ -116,7 +126,9 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer(404, {"error": "no such path"})
 
     def do_PUT(self) -> None:
-        """Another latency."""
+        """Another latency, or the end of all waiting."""
+        if self.path == "/release":
+            return self._answer(*self.bureau.release())
         seconds = self._body().get("seconds")
         if self.path != "/latency" or isinstance(seconds, str) or seconds is None or not 0 <= seconds <= 60:
             return self._answer(400, {"error": "PUT /latency takes seconds from 0 to 60"})
@@ -150,12 +162,21 @@ def _base(applicant_id: str) -> str:
     return applicant_id.partition(".")[0]
 
 
+class Server(ThreadingHTTPServer):
+    """Callers of this server are killed for a living, so a connection that breaks is no news."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say something of other errors only."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def serve(bureau: Bureau, port: int) -> ThreadingHTTPServer:
     """A server on the loopback address; port 0 takes any free one."""
     handler = type("BureauHandler", (Handler,), {"bureau": bureau})
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
-    return server
+    return Server(("127.0.0.1", port), handler)
 
 
 def main(kind: type[Bureau] = Bureau) -> None:
