@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -31,6 +32,12 @@ Plain = Any
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_DEPTH = 100
 """Deepest nesting of a plain value."""
+ENTRY_DEPTH = 64
+"""Deepest nesting of a value that comes from outside; the rest is for what is put around it."""
+ENTRY_BYTES = 256 * 1024
+"""Largest value, as JSON, that goes through a history: an agent's answer, a node's result."""
+TEXT_LIMIT = 2_000
+"""Longest error text that is kept, in characters."""
 
 
 MAX_DIGITS = 4000
@@ -173,7 +180,49 @@ def loads(text: str | bytes) -> Plain:
     Raises:
         ValueError: not JSON; NaN and Infinity are not JSON.
     """
-    return simplejson.loads(text, use_decimal=True, allow_nan=False)
+    try:
+        return json.loads(text, parse_float=_exact, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _exact(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:
+        raise ValueError(f"{digits[:50]} is out of the range of numbers") from None
+
+
+def _no_number(name: str) -> Plain:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def bounded(value: Any, field: str, limit: int = ENTRY_BYTES, depth: int = ENTRY_DEPTH) -> Plain:
+    """`value` as plain data, if it is small enough to travel: into a history, a row, an answer, and out again.
+
+    Raises:
+        UnserialisableError: it is larger than `limit` bytes as JSON, nested deeper than `depth`, or has no plain form.
+    """
+    made = plain(value, field)
+    if _deeper(made, depth):
+        raise UnserialisableError(field, f"nesting deeper than {depth}")
+    size = len(dumps(made).encode())
+    if size > limit:
+        raise UnserialisableError(field, f"{type(value).__name__} of {size:,} bytes, over the limit of {limit:,}")
+    return made
+
+
+def _deeper(value: Plain, levels: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return False
+    return levels == 0 or any(
+        _deeper(item, levels - 1) for item in (value.values() if isinstance(value, dict) else value)
+    )
+
+
+def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
+    """`text` as a reader needs it: what is longer than `limit` characters is cut, saying how long it was."""
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"
 
 
 def content_hash(value: Any) -> str:
