@@ -1,14 +1,16 @@
 """Policy files: CSV, JSON or YAML text to limits, all or nothing.
 
-A row without a purpose has no key: it is refused and reported, the others are read. Any other fault refuses the whole
-file and names row and column, because half a policy is worse than the old one. Rows are counted from 1, the heading of
-a CSV file not counted.
+A row whose purpose is no key (null, blank, with control characters) is refused and reported, the others are read; where
+no row is left, the file is refused, because an empty policy stands for no will of its owner. Any other fault refuses the
+whole file and names row and column, because half a policy is worse than the old one. Rows are counted from 1, the
+heading of a CSV file not counted.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -77,8 +79,8 @@ def _read(rows: Iterable[Mapping[str, Any]], name: str) -> ParsedPolicy:
     for number, row in enumerate(rows, start=1):
         where = f"{name}, row {number}"
         check_names(row, where)
-        if is_null(row.get("purpose")):
-            refused.append(RefusedRow(number, "purpose", "the purpose is null or blank, so the row has no key"))
+        if reason := _no_key(row.get("purpose")):
+            refused.append(RefusedRow(number, "purpose", reason))
             continue
         limits = read_limits(row, _purpose(row["purpose"], where), where)
         if limits.purpose in found:
@@ -88,7 +90,22 @@ def _read(rows: Iterable[Mapping[str, Any]], name: str) -> ParsedPolicy:
                 field="purpose",
             )
         found[limits.purpose] = (number, limits)
+    if not found:
+        raise PolicyFileError(
+            f"{name}: none of {len(refused)} rows can be used. Row {refused[0].row}: {refused[0].reason}. "
+            "Give each row a purpose; nothing was loaded.",
+            field="purpose",
+        )
     return ParsedPolicy(tuple(limits for _, limits in found.values()), tuple(refused))
+
+
+def _no_key(purpose: Any) -> str | None:
+    """Why a row with this purpose has no key, or None."""
+    if is_null(purpose):
+        return "the purpose is null or blank, so the row has no key"
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in str(purpose).strip()):
+        return f"the purpose {str(purpose)!r:.80} holds control characters, so the row has no key"
+    return None
 
 
 def _purpose(value: Any, where: str) -> str:

@@ -10,11 +10,13 @@ import pytest
 from casework.errors import PolicyFileError
 from casework.policy import PolicyLimits, form_of, parse_policy
 from casework.policy.files import Form
+from casework.values import dumps
 
 HEADING = (
     "purpose,policy_name,version,min_score,auto_approve_ratio,hard_decline_score,hard_decline_ratio,"
     "material_delinquencies"
 )
+CELLS = "loans,1,700,36,580,50,2"
 ROW = "Debt Consolidation,loans,3,700,36.50,580,50,2"
 EXPECTED = PolicyLimits("debt_consolidation", "loans", 3, 700, Decimal("36.50"), 580, Decimal(50), 2)
 
@@ -58,6 +60,27 @@ def test_a_row_without_a_key_is_refused_and_reported(null: str) -> None:
     assert parsed.limits == (EXPECTED,)
     assert [(refused.row, refused.column) for refused in parsed.refused] == [(1, "purpose")]
     assert "no key" in parsed.refused[0].reason
+
+
+@pytest.mark.parametrize("purpose", ["ca\x00r", "ca\x1br", "ca\x7fr", "ca\x85r"])
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_purpose_with_control_characters_is_no_key(purpose: str, form: Form) -> None:
+    """DA-40. Refused and reported, not read as another purpose."""
+    rows = [dict(zip(HEADING.split(","), line.split(","), strict=True)) for line in (f"{purpose},{CELLS}", ROW)]
+    text = dumps(rows) if form == "json" else f"{HEADING}\n{purpose},{CELLS}\n{ROW}\n"
+    if form == "json":
+        text = text.replace("\u2400", "\\u0000")
+    parsed = parse_policy(text, form)
+    assert parsed.limits == (EXPECTED,)
+    assert "control characters" in parsed.refused[0].reason
+
+
+@pytest.mark.parametrize("rows", [["null"], ["", "~"], ["ca\x00r", "null"]])
+def test_a_file_of_refused_rows_only_is_refused(rows: list[str]) -> None:
+    """DA-40. It must not wipe the policy that is in force."""
+    text = "\n".join([HEADING, *(f"{purpose},{CELLS}" for purpose in rows)])
+    with pytest.raises(PolicyFileError, match=rf"none of {len(rows)} rows can be used\. Row 1: the purpose"):
+        parse_policy(text, "csv")
 
 
 @pytest.mark.parametrize(
