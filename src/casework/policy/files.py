@@ -1,7 +1,7 @@
 """Policy files: CSV, JSON or YAML text to limits, all or nothing.
 
 A row whose purpose is no key (null, blank, with control characters) is refused and reported, the others are read; where
-no row is left, the file is refused, because an empty policy stands for no will of its owner. Any other fault refuses the
+no row is left, the file is refused, because it would only empty the policy. Any other fault refuses the
 whole file and names row and column, because half a policy is worse than the old one. Rows are counted from 1, the
 heading of a CSV file not counted.
 """
