@@ -20,8 +20,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from casework.durable import contracts
 from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
-from casework.errors import StateError, UnreachableError
+from casework.errors import FatalError, StateError, UnreachableError
 from casework.settings import Settings
+from casework.values import content_hash
 
 Made = TypeVar("Made")
 CALL_TIMEOUT = timedelta(seconds=10)
@@ -48,6 +49,7 @@ class RunClient:
 
         Raises:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
+            FatalError: the engine refuses it for good, for its size for example.
         """
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await _reached(
@@ -80,7 +82,7 @@ class RunClient:
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
         update = self._handle(run_id).execute_update(
-            contracts.DECIDE_UPDATE, decision, id=decision.decision_id, result_type=DecisionReply
+            contracts.DECIDE_UPDATE, decision, id=content_hash(decision), result_type=DecisionReply
         )
         try:
             return await asyncio.wait_for(_reached(update), timeout_s)
@@ -118,6 +120,8 @@ async def _reached(call: Awaitable[Made]) -> Made:
     except RPCError as error:
         if error.status in _GONE:
             raise StateError("The run is not open in the engine: it has ended, or it is not started yet.") from error
+        if error.status is RPCStatusCode.INVALID_ARGUMENT:
+            raise FatalError(f"Temporal refuses the request for good: {error.message:.300}") from error
         raise UnreachableError(f"Temporal cannot be reached ({error.status.name}). Is it running? {_HINT}") from error
     except RuntimeError as error:  # what a first connection that fails raises
         raise UnreachableError(f"Temporal cannot be reached. Is it running? {_HINT}") from error

@@ -29,6 +29,7 @@ from casework.durable.faulting import drill_interceptors
 from casework.durable.schedules import ensure_sweep
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
+from casework.errors import FatalError, SettingsError
 from casework.models.catalogue import Models
 from casework.settings import Settings
 from casework.store.database import Database
@@ -99,6 +100,25 @@ def models_of(app: App, settings: Settings) -> Models:
         deadline=chosen.timeout_s,
         connect_timeout=chosen.connect_timeout_s,
     )
+
+
+def check_models(app: App, settings: Settings) -> None:
+    """That every agent can be asked under the setting CASEWORK_MODEL; whether a key is there shows when it is asked.
+
+    Raises:
+        SettingsError: the setting means no model.
+    """
+    if settings.models.model is None:
+        return
+    models = Models(app.scripts, model=settings.models.model, base_url=settings.models.base_url)
+    for pinned in app.workflows().values():
+        for agent in pinned.agents.values():
+            try:
+                models.for_agent(agent, pinned.providers)
+            except FatalError as error:
+                raise SettingsError(
+                    f"CASEWORK_MODEL={settings.models.model}: {error}", field="CASEWORK_MODEL"
+                ) from error
 
 
 def _provider_types(app: App) -> list[str]:

@@ -1,8 +1,9 @@
 """The outbox: entries wait here until an activity that carried them has returned.
 
-Entries get a number when they are added. A parcel takes all that are not confirmed; confirming a parcel drops what it
-carried. A parcel whose activity failed is simply not confirmed: its entries travel again, and are applied again, which
-changes nothing. Of calls that run side by side only the first takes a parcel.
+Entries get a number when they are added. A parcel takes what is not confirmed, oldest first, as far as the engine's
+limit for one input allows; confirming a parcel drops what it carried. A parcel whose activity failed is simply not
+confirmed: its entries travel again, and are applied again, which changes nothing. Of calls that run side by side only
+the first takes a parcel.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from casework.projection.entries import Entry, to_plain
+from casework.values import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +24,19 @@ class Parcel:
 
 
 EMPTY = Parcel((), 0)
+PARCEL_BYTES = 512 * 1024
+"""Most that one activity carries, as JSON; the engine refuses inputs of 2 MB. One entry always travels."""
 
 
 class Outbox:
     """Entries that no returned activity has carried yet, oldest first. `confirmed` numbers the last that is a row."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[int, dict[str, Any]]] = []
+        self._waiting: list[tuple[int, int, dict[str, Any]]] = []
         self._last = 0
         self._travelling = 0
         self.confirmed = 0
+        self.dropped = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -50,27 +55,35 @@ class Outbox:
         """Put entries at the end."""
         for entry in entries:
             self._last += 1
-            self._waiting.append((self._last, to_plain(entry)))
+            plain = to_plain(entry)
+            self._waiting.append((self._last, len(dumps(plain)), plain))
 
     def drop(self) -> int:
-        """Give up what is waiting and cannot be written; how many entries that were."""
-        dropped = len(self._waiting)
+        """Give up what is waiting and cannot be written; how many entries that were. `dropped` numbers the last."""
+        count = len(self._waiting)
         self._waiting.clear()
-        self.confirmed = self._last
-        return dropped
+        self.dropped = self._last
+        return count
 
     def take(self) -> Parcel:
-        """All that is waiting, or nothing while an earlier parcel is still on its way with the same entries."""
+        """The oldest that fit, or nothing while an earlier parcel is still on its way with the same entries."""
         if not self._waiting or self.travelling:
             return EMPTY
         self._travelling += 1
-        return Parcel(tuple(data for _, data in self._waiting), self._last)
+        taken: list[tuple[int, dict[str, Any]]] = []
+        size = 0
+        for number, length, data in self._waiting:
+            size += length
+            if taken and size > PARCEL_BYTES:
+                break
+            taken.append((number, data))
+        return Parcel(tuple(data for _, data in taken), taken[-1][0])
 
     def confirm(self, parcel: Parcel) -> None:
         """The activity with `parcel` returned: its entries are rows now."""
         self._land(parcel)
         self.confirmed = max(self.confirmed, parcel.last)
-        self._waiting = [(number, data) for number, data in self._waiting if number > parcel.last]
+        self._waiting = [waiting for waiting in self._waiting if waiting[0] > parcel.last]
 
     def give_back(self, parcel: Parcel) -> None:
         """The activity with `parcel` failed: its entries stay and travel with the next."""

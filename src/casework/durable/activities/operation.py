@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -14,11 +15,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from casework.errors import CaseworkError, RetryableError
+from casework.values import clean, shortened
 
 log = logging.getLogger("casework.worker")
 
 Body = TypeVar("Body", bound=Callable[..., Awaitable[Any]])
 BEATS_PER_TIMEOUT = 4
+LONGEST_RETRY_AFTER = 300.0
+"""Seconds that a peer may make a step wait; what asks for more is asked again then."""
 
 
 @asynccontextmanager
@@ -64,8 +68,12 @@ def as_failure(error: CaseworkError) -> ApplicationError:
     """
     after = error.retry_after if isinstance(error, RetryableError) else None
     return ApplicationError(
-        str(error),
+        clean(shortened(str(error))).value,
         type=type(error).__name__,
         non_retryable=not error.retryable,
-        next_retry_delay=None if after is None else timedelta(seconds=after),
+        next_retry_delay=None if after is None or not math.isfinite(after) else timedelta(seconds=_clamped(after)),
     )
+
+
+def _clamped(seconds: float) -> float:
+    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER)

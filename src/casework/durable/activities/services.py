@@ -20,6 +20,7 @@ from casework.settings import Settings
 from casework.store import ledger, projection, workflows
 from casework.store.database import Database
 from casework.store.ledger import Claimed, StepCommit
+from casework.values import shortened
 
 Made = TypeVar("Made")
 COMMIT_PATIENCE = 40.0
@@ -107,7 +108,7 @@ class Attempt:
                     UUID(self._owner.run_id),
                     self._path,
                     self.number,
-                    str(error) or type(error).__name__,
+                    shortened(str(error)) or type(error).__name__,
                     self.latency_ms,
                 )
         except StoreUnavailableError:

@@ -15,7 +15,7 @@ from casework.durable.activities.services import Services
 from casework.durable.client import RunClient
 from casework.durable.contracts import SweepReport
 from casework.durable.starting import start_of
-from casework.errors import CaseworkError
+from casework.errors import CaseworkError, FatalError
 from casework.store import runs
 from casework.store.paging import Cursor
 from casework.store.rows import RunRow
@@ -77,6 +77,10 @@ class SweepActivity:
         try:
             bundle = await self._services.bundle(row.tenant, row.workflow_name, row.workflow_version)
             await self._runs.start(start_of(row, bundle.to_plain()))
+        except FatalError as error:
+            async with self._services.db.transaction() as conn:
+                await runs.close_from_outside(conn, row.tenant, row.run_id, f"it cannot be started: {error}")
+            return 0
         except CaseworkError as error:
             log.warning("run %s could not be started: %s", row.run_id, error)
             return 0

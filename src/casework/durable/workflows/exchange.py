@@ -61,15 +61,14 @@ class Exchanges:
 
     def _start(self, request: ToolRequest, answer: int, number: int) -> TaskNode | None:
         position = self._journal.next_position()
+        name = request.name[:NAME_LIMIT].strip() or "unnamed"
         if number >= REQUESTS_LIMIT:
-            why = (
-                f"{request.name} was not called: one answer may ask for {REQUESTS_LIMIT} calls. Ask again for the rest."
-            )
-            return call(self._refuse(request, position, why).named(request.name[:NAME_LIMIT]))
+            why = f"{name} was not called: one answer may ask for {REQUESTS_LIMIT} calls. Ask again for the rest."
+            return call(self._refuse(request, position, why).named(name))
         if request.name not in self._seat.tools:
             known = ", ".join(self._seat.tools) or "none"
-            why = f"there is no tool {request.name!r}. Tools that can be called: {known}."
-            return call(self._refuse(request, position, why).named(request.name[:NAME_LIMIT]))
+            why = f"there is no tool {name!r}. Tools that can be called: {known}."
+            return call(self._refuse(request, position, why).named(name))
         return call(self._tool(request, answer, position).named(request.name))
 
     @handler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutType
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, TimeoutType
 from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
 from casework.errors import CaseworkError, StoreUnavailableError
@@ -55,11 +55,16 @@ def _timeout_text(error: EngineTimeoutError) -> str:
 
 
 def never_started(error: ActivityError) -> bool:
-    """Whether the step waited in the queue for its whole time and no worker ever took it."""
+    """Whether the step's time passed in the queue, with no worker to take it: that is no attempt of its own."""
     cause = error.cause
     if not isinstance(cause, EngineTimeoutError):
         return False
-    return cause.type is TimeoutType.SCHEDULE_TO_START
+    if cause.type is TimeoutType.SCHEDULE_TO_START:
+        return True
+    if cause.type is TimeoutType.SCHEDULE_TO_CLOSE:
+        return not error.started_event_id
+    # The worker was lost, and then none was there until the time over all attempts had passed.
+    return cause.type is TimeoutType.HEARTBEAT and error.retry_state is RetryState.TIMEOUT
 
 
 def store_unavailable(error: ActivityError) -> bool:

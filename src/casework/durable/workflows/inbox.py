@@ -10,6 +10,7 @@ from casework.durable.contracts import Decision, DecisionReply
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import DecisionEntry, StepEntry
 from casework.review import Ignored, OpenReview, judge
+from casework.values import content_hash
 
 
 class Inbox:
@@ -22,6 +23,7 @@ class Inbox:
         self._paths: dict[str, str] = {}
         self._answers: dict[str, tuple[Decision, DecisionReply]] = {}
         self.accepted: Decision | None = None
+        """The decision that the graph has not acted on yet."""
 
     def ask(self, path: str, review: OpenReview) -> None:
         """From now on `review` is the one that may be answered."""
@@ -36,7 +38,7 @@ class Inbox:
         """Judge a decision; the same one again gets the first answer, its id for another one is refused."""
         if decision.decision_id in self._answers:
             known, answer = self._answers[decision.decision_id]
-            return answer if known == decision else _used(decision)
+            return answer if known == decision else self._used(decision)
         verdict = judge(self._open, decision)
         reply = DecisionReply(False, verdict.reason) if isinstance(verdict, Ignored) else DecisionReply(True)
         self._answers[decision.decision_id] = (decision, reply)
@@ -62,6 +64,14 @@ class Inbox:
         data = {"review_id": decision.review_id, "command": decision.command, "reviewer": decision.reviewer, "why": why}
         self._journal.event(path or "", f"decision_ignored:{decision.decision_id}", data)
 
+    def _used(self, decision: Decision) -> DecisionReply:
+        """An id names one decision; its row is written, so another one under it is told by an event alone."""
+        why = f"decision_id {decision.decision_id} was used for another decision. Send a new one."
+        data = {"review_id": decision.review_id, "command": decision.command, "reviewer": decision.reviewer, "why": why}
+        kind = f"decision_ignored:{decision.decision_id}:{content_hash(decision)[:8]}"
+        self._journal.event(self._paths.get(decision.review_id, ""), kind, data)
+        return DecisionReply(False, why)
+
     def _record(
         self, path: str, decision: Decision, *, accepted: bool, ignored: str | None, outcome: str | None
     ) -> None:
@@ -79,7 +89,3 @@ class Inbox:
                 outcome=outcome,
             )
         )
-
-
-def _used(decision: Decision) -> DecisionReply:
-    return DecisionReply(False, f"decision_id {decision.decision_id} was used for another decision. Send a new one.")

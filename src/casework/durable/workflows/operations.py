@@ -26,6 +26,10 @@ ACTIVITY_ID_LIMIT = 200
 """Longer paths are hashed, because the server refuses long activity ids."""
 
 
+QUEUED_LIMIT = 500
+"""How often a step whose time passed in the queue is scheduled again: more than a day, for a model."""
+
+
 class Operations:
     """Activities of one run."""
 
@@ -52,7 +56,7 @@ class Operations:
         Raises:
             StepFailedError: attempts used up, or an error that is not retried.
         """
-        waits = 0
+        waits = queued = 0
         while True:
             try:
                 return await self._once(activity, path, policy, reply, request)
@@ -62,7 +66,9 @@ class Operations:
                 if store_unavailable(error):
                     await workflow.sleep(policies.STORE_PATIENCE[min(waits, len(policies.STORE_PATIENCE) - 1)])
                     waits += 1
-                elif not never_started(error):
+                elif never_started(error) and queued < QUEUED_LIMIT:
+                    queued += 1
+                else:
                     failure = step_failure(path, error, of_model=policy is policies.MODEL)
                     self._give_up(path, name, policy, failure)
                     raise failure from error

@@ -17,7 +17,7 @@ from casework.durable.workflows.failures import StepFailedError, VisitFailedErro
 from casework.durable.workflows.inbox import Inbox
 from casework.durable.workflows.journal import Journal, now
 from casework.durable.workflows.operations import Operations
-from casework.errors import FatalError
+from casework.errors import FatalError, UnserialisableError
 from casework.graph import commands, engine
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.manifests import AiWorkflowSpec, Node
@@ -25,6 +25,10 @@ from casework.graph.state import EngineState
 from casework.projection import ReviewEntry
 from casework.review import OpenReview
 from casework.tasktree import Job, TaskNode, current_node, handler
+from casework.values import bounded
+
+CONTEXT_BYTES = 1024 * 1024
+"""Most that the outputs of a run may be together, as JSON, where a template needs them; the engine takes 2 MB."""
 
 Due = commands.RunAgent | commands.RunTool | commands.Evaluate | commands.AwaitDecision
 """Commands that a visit carries out; the others end the run."""
@@ -80,6 +84,8 @@ class Visit(Job):
             if error.fatal:
                 raise
             raise VisitFailedError(str(error)) from error
+        except UnserialisableError as error:
+            raise VisitFailedError(str(error)) from error
 
     async def visit(self) -> commands.Outcome:
         """What the node does."""
@@ -100,7 +106,7 @@ class AgentVisit(Visit):
             agent=agent.name,
             turn=self.command.turn,
             tools=tuple(agent.spec.tools),
-            context=dict(self.place.context),
+            context=bounded(self.place.context, "the context of the run", CONTEXT_BYTES),
             model=file.start.model,
         )
         say = tuple(Say(file.journal.next_position(), words) for words in self._words())
@@ -136,7 +142,7 @@ class ToolVisit(Visit):
                 turn=self.place.turn,
                 name=name,
                 arguments=node.arguments or {},
-                context=dict(self.place.context),
+                context=bounded(self.place.context, "the context of the run", CONTEXT_BYTES),
                 outbox=entries,
             ),
         )
