@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from casework.cli.output import cell, facts, gist, when, words
+from casework.cli.output import safe
+from casework.cli.parts_view import instant, is_evaluation, policy_named, print_lines, print_rules, told
+from casework.values import Plain
 
 Trail = Mapping[str, Any]
 WIDTH = 2000
@@ -40,77 +42,103 @@ def _evidence_gaps(trail: Trail) -> Iterable[str]:
 
 
 def print_trail(trail: Trail, missing: list[str]) -> None:
-    """Print the trail: the run, then each part in the order of time."""
+    """Print the trail: the run, then each part in the order of time. A part with nothing in it says so."""
     run = trail["run"]
-    click.echo(f"Run {run['run_id']}  {run['workflow_name']} v{run['workflow_version']}  tenant {run['tenant']}")
-    click.echo(f"User {run['user_id']}, sent by {run['actor']} at {when(run['created_at'])}")
-    click.echo(f"Input: {cell(words(run['request']), WIDTH)}")
-    outcome = f", outcome {run['outcome']}" if run["outcome"] else ""
-    ended = f", ended {when(run['ended_at'])}" if run["ended_at"] else ""
+    click.echo(
+        f"Run {run['run_id']}  {run['workflow_name']} v{run['workflow_version']}  tenant {_short(run['tenant'])}"
+    )
+    click.echo(f"User {_short(run['user_id'])}, sent by {_short(run['actor'])} at {instant(run['created_at'])}")
+    click.echo(f"Input: {_short(run['request'])}")
+    outcome = f", outcome {_short(run['outcome'])}" if run["outcome"] else ""
+    ended = f", ended {instant(run['ended_at'])}" if run["ended_at"] else ""
     click.echo(f"Status {run['status']}{outcome}{ended}")
     if run["failure"]:
-        click.echo(f"Failure: {cell(run['failure'], WIDTH)}")
-    _policies(trail["policies"])
-    _steps("Evidence", trail["evidence"])
-    _steps("Model calls", trail["model_calls"])
-    _reviews(trail["reviews"], trail["stray_decisions"])
-    _events(trail["events"])
+        click.echo(f"Failure: {_short(run['failure'])}")
+    _part("Policy used", trail["policies"], _policy)
+    _part("Evidence", trail["evidence"], _step)
+    _part("Model calls", trail["model_calls"], _step)
+    _part("Reviews", trail["reviews"], _review)
+    if trail["stray_decisions"]:
+        _part("Decisions that named no review of this run", trail["stray_decisions"], _decision)
+    _part("Events", trail["events"], _event)
     _used(trail["metrics"]["run"])
     for gap in missing:
         click.echo(f"GAP: {gap}")
     click.echo(f"\nThe trail is {'NOT whole' if missing else 'whole'}.")
 
 
-def _policies(uses: Iterable[Trail]) -> None:
-    click.echo("\nPolicy used")
-    for use in uses:
-        scope = f"turn {use['turn']}" if use["turn"] else "the whole run"
-        click.echo(f"  {use['purpose']}: {use['policy_name']} v{use['version']} from {use['source']}, for {scope}")
+def _part(title: str, rows: Sequence[Trail], tell: Callable[[Trail], None]) -> None:
+    click.echo(f"\n{title}" if rows else f"\n{title}: none")
+    for row in rows:
+        tell(row)
 
 
-def _steps(title: str, steps: Iterable[Trail]) -> None:
-    click.echo(f"\n{title}")
-    for step in steps:
-        click.echo(f"  {step['path']}: {step['state']} at attempt {step['attempt']}")
-        if step["arguments"] is not None:
-            click.echo(f"    asked: {cell(words(step['arguments']), WIDTH)}")
-        if step["result"] is not None:
-            click.echo(f"    found: {cell(words(step['result']), WIDTH)}")
-        if step["error"]:
-            click.echo(f"    error: {cell(step['error'], WIDTH)}")
-        for attempt in step["attempts"]:
-            if attempt["outcome"] != "COMPLETED":
-                reason = f": {cell(attempt['error'], WIDTH)}" if attempt["error"] else ""
-                click.echo(f"    attempt {attempt['attempt']} {attempt['outcome'] or 'in flight'}{reason}")
+def _short(value: Plain) -> str:
+    text = told(value)
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
 
 
-def _reviews(reviews: Iterable[Trail], stray: Iterable[Trail]) -> None:
-    click.echo("\nReviews")
-    for review in reviews:
-        waited = "still waits" if review["waited_seconds"] is None else f"waited {review['waited_seconds']} s"
-        click.echo(f"  {review['path']} (turn {review['turn']}, {review['review_id']}): {review['status']}, {waited}")
-        click.echo(f"    recommended: {cell(gist(review['recommendation']), WIDTH)}")
-        for decision in review["given"]:
-            click.echo(f"    {_decision(decision)}")
-    for decision in stray:
-        click.echo(f"  to no review: {_decision(decision)}")
+def _policy(use: Trail) -> None:
+    scope = f"turn {use['turn']}" if use["turn"] else "the whole run"
+    named = f"{_short(use['policy_name'])} v{use['version']} from {_short(use['source'])}"
+    click.echo(f"  {_short(use['purpose'])}: {named}, for {scope}")
 
 
-def _decision(decision: Trail) -> str:
-    word = "accepted" if decision["accepted"] else f"ignored ({cell(decision['ignored'], WIDTH)})"
-    said = cell(decision["reason"], WIDTH)
-    return f"{when(decision['created_at'])} {cell(decision['reviewer'])}: {cell(decision['command'])}, {word}: {said}"
+def _step(step: Trail) -> None:
+    click.echo(f"  {step['path']}: {step['state']} at attempt {step['attempt']}")
+    if step["arguments"]:
+        click.echo(f"    asked: {_short(step['arguments'])}")
+    if is_evaluation(step["result"]):
+        _evaluation(step["result"])
+    elif step["result"] is not None:
+        click.echo(f"    found: {_short(step['result'])}")
+    if step["error"]:
+        click.echo(f"    error: {_short(step['error'])}")
+    for attempt in step["attempts"]:
+        if attempt["outcome"] != "COMPLETED":
+            reason = f": {_short(attempt['error'])}" if attempt["error"] else ""
+            click.echo(f"    attempt {attempt['attempt']} {attempt['outcome'] or 'in flight'}{reason}")
 
 
-def _events(events: Iterable[Trail]) -> None:
-    click.echo("\nEvents")
-    for event in events:
-        data = cell(facts(event["data"]), WIDTH)
-        click.echo(f"  {event['seq']:>4} {when(event['at'])} {event['kind']} {event['path']} {data}".rstrip())
+def _evaluation(evaluation: Trail) -> None:
+    """What policy said, rule by rule, and whatever else the evaluation holds."""
+    click.echo(f"    found: policy {policy_named(evaluation)}")
+    print_rules(evaluation, "    ")
+    if other := {key: value for key, value in evaluation.items() if key not in _IN_SENTENCE}:
+        click.echo(f"    with: {_short(other)}")
+
+
+_IN_SENTENCE = frozenset(
+    {"policy_name", "version", "source", "source_reason", "recommendation", "rationale", "rules"}
+)  # fmt: skip
+
+
+def _review(review: Trail) -> None:
+    seconds = review["waited_seconds"]
+    waited = "still waits" if seconds is None else f"waited {seconds:.1f} s"
+    click.echo(f"  {review['path']} (turn {review['turn']}, {review['review_id']}): {review['status']}, {waited}")
+    click.echo("    recommended:")
+    print_lines(review["recommendation"], "      ")
+    for decision in review["given"]:
+        _decision(decision, "    ")
+
+
+def _decision(decision: Trail, indent: str = "  ") -> None:
+    word = "accepted" if decision["accepted"] else f"ignored ({_short(decision['ignored'])})"
+    who = f"{instant(decision['created_at'])} {_short(decision['reviewer'])}"
+    click.echo(f"{indent}{who}: {_short(decision['command'])}, {word}; reason: {_short(decision['reason'])}")
+
+
+def _event(event: Trail) -> None:
+    data = event["data"]
+    if isinstance(data, Mapping):
+        data = {key: value for key, value in data.items() if value is not None}
+    words = [event["kind"], safe(event["path"]), _short(data) if data else ""]
+    click.echo(f"  {event['seq']:>4} {instant(event['at'])} {' '.join(word for word in words if word)}")
 
 
 def _used(metrics: Trail) -> None:
     click.echo(
         f"\nUsed: {metrics['model_calls']} model calls, {metrics['tool_calls']} tool calls, {metrics['tokens_in']} "
-        f"tokens in, {metrics['tokens_out']} out, cost {words(metrics['cost'])}"
+        f"tokens in, {metrics['tokens_out']} out, cost {told(metrics['cost'])}"
     )

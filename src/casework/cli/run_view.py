@@ -1,4 +1,4 @@
-"""A run on a terminal: state first, then what it is doing, evidence, policy beside the model's word, and the review."""
+"""A run on a terminal: its state, evidence, policy beside the agent's word, what its nodes gave, and the review."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from typing import Any
 
 import click
 
-from casework.cli.output import cell, gist, table, when, words
+from casework.cli.output import safe, table
+from casework.cli.parts_view import NOTHING, instant, is_evaluation, policy_named, print_lines, print_rules, told
 
 
 def print_run(run: Mapping[str, Any]) -> None:
     """Print a run's detail as the API gives it."""
     click.echo(f"Run {run['run_id']}  {run['workflow']} v{run['workflow_version']}")
-    outcome = f", outcome {run['outcome']}" if run.get("outcome") else ""
-    click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {run['user']}")
-    now = f"ended {when(run['ended_at'])}" if run["ended_at"] else run["doing"]["text"]
-    click.echo(f"Started {when(run['created_at'])}; {now}")
+    outcome = f", outcome {told(run['outcome'])}" if run.get("outcome") else ""
+    click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {told(run['user'])}")
+    now = f"ended {instant(run['ended_at'])}" if run["ended_at"] else told(run["doing"]["text"])
+    click.echo(f"Started {instant(run['created_at'])}; {now}")
     for name in ("failure", "incident"):
         if run.get(name):
-            click.echo(f"{name.capitalize()}: {words(run[name])}")
-    click.echo(f"Input: {words(run['input'])}")
-    _evidence(run.get("evidence") or {})
+            click.echo(f"{name.capitalize()}: {told(run[name])}")
+    click.echo(f"Input: {told(run['input'])}")
+    evaluation = (run.get("policy") or {}).get("evaluation")
+    _evidence({name: result for name, result in (run.get("evidence") or {}).items() if result != evaluation})
     _steps(run.get("steps") or [])
-    _policy(run.get("policy") or {})
+    _policy(evaluation)
+    _outputs(run.get("recommendation"), run.get("context") or {}, evaluation)
     _review(run.get("review"))
 
 
@@ -31,7 +34,7 @@ def _evidence(evidence: Mapping[str, Any]) -> None:
     if evidence:
         click.echo("\nEvidence")
         for name, result in evidence.items():
-            click.echo(f"  {name}: {cell(words(result), 300)}")
+            click.echo(f"  {name}: {told(result)}")
 
 
 def _steps(steps: list[Any]) -> None:
@@ -45,16 +48,23 @@ def _latency(step: Mapping[str, Any]) -> str:
     return "" if step.get("latency_ms") is None else f"{step['latency_ms']} ms"
 
 
-def _policy(policy: Mapping[str, Any]) -> None:
-    evaluation = policy.get("evaluation")
-    if not isinstance(evaluation, Mapping):
-        return
-    named = f"{evaluation.get('policy_name')} v{evaluation.get('version')} from {evaluation.get('source')}"
-    click.echo(f"\nPolicy {named}: {evaluation.get('recommendation')}; {evaluation.get('rationale')}")
-    columns = {"rule": "RULE", "comparison": "", "threshold": "THRESHOLD", "actual": "ACTUAL", "result": "RESULT",
-               "note": "NOTE"}  # fmt: skip
-    table(list(evaluation.get("rules") or ()), columns, "No rules.")
-    click.echo(f"Model: {cell(gist(policy.get('model')), 300)}")
+def _policy(evaluation: Any) -> None:
+    if is_evaluation(evaluation):
+        click.echo(f"\nPolicy {policy_named(evaluation)}")
+        print_rules(evaluation)
+    elif evaluation:
+        click.echo(f"\nPolicy: {told(evaluation)}")
+
+
+def _outputs(recommendation: Any, context: Mapping[str, Any], evaluation: Any) -> None:
+    """What the agent recommends and what nodes gave by their outputKey, in full: this is what a person approves."""
+    if recommendation is not None:
+        click.echo("\nRecommendation")
+        print_lines(recommendation)
+    for key, value in sorted(context.items()):
+        if value not in (recommendation, evaluation):  # these stand above already
+            click.echo(f"\nOutput {safe(key)}")
+            print_lines(value)
 
 
 def _review(review: Mapping[str, Any] | None) -> None:
@@ -62,10 +72,11 @@ def _review(review: Mapping[str, Any] | None) -> None:
         return
     click.echo(f"\nReview {review['review_id']} (turn {review['turn']}): {review['status']}")
     if review.get("note"):
-        click.echo(f"  Note: {review['note']}")
+        click.echo(f"  Note: {told(review['note'])}")
     if review["status"] == "pending":
         click.echo(f"  Decide with: casework review decide {review['review_id']} COMMAND --reason TEXT")
-        click.echo(f"  Commands: {', '.join(review['decisions'])}")
+        click.echo(f"  Commands: {', '.join(review['decisions']) or NOTHING}")
     for decision in review.get("given") or ():
-        word = "accepted" if decision["accepted"] else f"ignored ({decision['ignored']})"
-        click.echo(f"  {decision['command']} by {decision['reviewer']} {when(decision['at'])}: {word}")
+        word = "accepted" if decision["accepted"] else f"ignored ({told(decision['ignored'])})"
+        by = f"{told(decision['command'])} by {told(decision['reviewer'])} {instant(decision['at'])}"
+        click.echo(f"  {by}: {word}; reason: {told(decision['reason'])}")

@@ -1,10 +1,11 @@
-"""Gaps in an audit trail are found."""
+"""Gaps in an audit trail are found, and the trail can be read."""
 
 from typing import Any
 
 import pytest
+from tests.unit.cli.test_parts_view import EVALUATION
 
-from casework.cli.audit_view import gaps
+from casework.cli.audit_view import gaps, print_trail
 
 
 def trail(**changed: Any) -> dict[str, Any]:
@@ -38,3 +39,53 @@ def test_a_whole_trail_has_no_gap() -> None:
 def test_what_is_missing_is_told(changed: dict[str, Any], told: str) -> None:
     (gap,) = gaps(trail(**changed))
     assert told in gap
+
+
+def printed(capsys: pytest.CaptureFixture[str], **changed: Any) -> str:
+    at = "2026-11-30T11:41:22.5+00:00"
+    run = {
+        "run_id": "u-1", "workflow_name": "loan", "workflow_version": 1, "tenant": "default", "user_id": "ada",
+        "actor": "bo", "created_at": at, "request": {}, "outcome": None, "ended_at": None, "status": "RUNNING",
+        "failure": None,
+    }  # fmt: skip
+    used = {"model_calls": 0, "tool_calls": 0, "tokens_in": 0, "tokens_out": 0, "cost": 0}
+    empty: dict[str, Any] = {
+        "run": run, "policies": [], "evidence": [], "model_calls": [], "reviews": [], "stray_decisions": [],
+        "events": [], "metrics": {"run": used},
+    }  # fmt: skip
+    print_trail({**empty, **changed}, [])
+    return capsys.readouterr().out
+
+
+def test_empty_parts_say_so_and_nothing_has_one_word(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys)
+    assert "Input: none\n" in out
+    for part in ("Policy used", "Evidence", "Model calls", "Reviews", "Events"):
+        assert f"\n{part}: none\n" in out
+    assert "nothing" not in out
+    assert "named no review" not in out
+
+
+def test_policy_is_drawn_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    result = {**EVALUATION, "purpose": "car"}
+    step = {"path": "a.1/p.1", "state": "COMPLETED", "attempt": 1, "arguments": {}, "error": None, "attempts": []}
+    out = printed(capsys, evidence=[{**step, "result": result}])
+    assert "    found: policy personal-loans v1 from governed. It says refer. Too low.\n    RULE" in out
+    assert "\n    minimum_score  >=  700        665     fail\n" in out
+    assert "    with: purpose car\n" in out
+
+
+def test_a_review_shows_all_of_its_recommendation_and_a_rounded_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"accepted": True, "command": "approve", "reviewer": "bo", "reason": "a\nb", "ignored": None,
+             "created_at": "2026-11-30T11:41:22.5+00:00"}  # fmt: skip
+    review = {"path": "d.1", "turn": 1, "review_id": "r-1", "status": "decided", "waited_seconds": 0.587654,
+              "recommendation": "Dear Ada,\n\n" + "x" * 3000, "given": [given]}  # fmt: skip
+    out = printed(capsys, reviews=[review])
+    assert "decided, waited 0.6 s\n" in out
+    assert f"      Dear Ada,\n\n      {'x' * 3000}\n" in out
+    assert "    2026-11-30 11:41:22Z bo: approve, accepted; reason: a b\n" in out
+
+
+def test_an_event_is_one_line_with_its_keys_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    event = {"seq": 1, "at": "2026-11-30T12:41:22+01:00", "kind": "agent.x", "path": "", "data": {"b": 1, "a": None}}
+    assert "     1 2026-11-30 11:41:22Z agent.x b 1\n" in printed(capsys, events=[event])
