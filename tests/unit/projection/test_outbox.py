@@ -65,3 +65,22 @@ def test_an_entry_of_a_newer_release_is_read_without_what_is_new() -> None:
     assert from_plain({**to_plain(event(1)), "colour": "red"}) == event(1)
     with pytest.raises(KeyError):
         from_plain({"entry": "unheard-of"})
+
+
+def test_a_parcel_is_no_larger_than_one_input_may_be() -> None:
+    """Entries beyond the limit travel with the next activity; a single one always travels."""
+    outbox = Outbox()
+    large = EventEntry("node.1", "large", AT, "x" * 300_000)
+    outbox.add(large, large, large, EventEntry("node.2", "huge", AT, "y" * 900_000), event(3))
+    sizes = []
+    while len(outbox):
+        parcel = outbox.take()
+        sizes.append(len(parcel.entries))
+        outbox.confirm(parcel)
+    assert sizes == [1, 1, 1, 1, 1]
+
+
+def test_what_is_dropped_is_not_confirmed() -> None:
+    outbox = Outbox()
+    outbox.add(event(1), event(2))
+    assert (outbox.drop(), len(outbox), outbox.confirmed, outbox.dropped) == (2, 0, 0, 2)
