@@ -17,6 +17,7 @@ from casework.agents.invoke import invoke
 from casework.errors import (
     FatalError,
     NotFoundError,
+    OperationError,
     PolicyUnavailableError,
     RetryableError,
     StoreUnavailableError,
@@ -123,18 +124,171 @@ async def test_the_deadline_is_enforced(kind: str) -> None:
 
 
 async def test_cancelling_stays_cancelling() -> None:
-    """DA-19. A worker that stops is no failure of the tool."""
-    started = asyncio.Event()
+    """DA-19. A worker that stops is no failure of the tool; the tool is cancelled where it waits."""
+    started, cancelled = threading.Event(), threading.Event()
 
     async def waits() -> None:
         started.set()
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
 
     task = asyncio.create_task(invoke(made(waits), CONTEXT, {}))
-    await started.wait()
+    assert await asyncio.to_thread(started.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert await asyncio.to_thread(cancelled.wait, 10)
+
+
+async def test_an_async_tool_that_blocks_holds_up_nobody_else() -> None:
+    """DA-22. Its thread is its own: heartbeats and other tools go on, and it is given up at its deadline."""
+    released = threading.Event()
+
+    async def blocks() -> None:
+        released.wait(30)
+
+    async def neighbour() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    try:
+        blocked = asyncio.create_task(invoke(made(blocks, timeout=0.2), CONTEXT, {}))
+        assert await asyncio.wait_for(invoke(made(neighbour), CONTEXT, {}), 10) == 1
+        with pytest.raises(RetryableError, match="deadline"):
+            await blocked
+    finally:
+        released.set()
+
+
+async def test_policy_is_read_on_the_workers_loop() -> None:
+    """DA-42. The pool of connections belongs to that loop; the tool runs in another."""
+    home, seen = asyncio.get_running_loop(), []
+
+    class Source:
+        async def read(self, purpose: str) -> Any:
+            seen.append(asyncio.get_running_loop())
+            await asyncio.sleep(0)
+            if purpose == "house":
+                raise PolicyUnavailableError("no row")
+            return purpose
+
+    async def asks(ctx: ToolContext, purpose: str) -> Any:
+        seen.append(asyncio.get_running_loop())
+        return await ctx.policy(purpose)
+
+    ctx = replace(CONTEXT, policies=Source())
+    assert await invoke(made(asks), ctx, {"purpose": "Car"}) == "car"
+    assert seen[0] is not home
+    assert seen[1] is home
+    with pytest.raises(PolicyUnavailableError, match="no row"):
+        await invoke(made(asks), ctx, {"purpose": "house"})
+
+
+async def test_a_transactional_tool_runs_on_the_workers_loop() -> None:
+    """DA-27. Its connection belongs to that loop."""
+
+    async def writes(ctx: ToolContext) -> bool:
+        return asyncio.get_running_loop() is ctx.connection
+
+    ctx = replace(CONTEXT, connection=asyncio.get_running_loop())
+    assert await invoke(made(writes, repeat=Repeat.TRANSACTIONAL), ctx, {}) is True
+
+
+EXITS = [
+    asyncio.CancelledError("own"),
+    KeyboardInterrupt(),
+    SystemExit(3),
+    ExceptionGroup("several", [ValueError("one"), KeyError("two")]),
+    BaseExceptionGroup("several", [KeyboardInterrupt("one"), ValueError("two")]),
+]
+
+
+@pytest.mark.parametrize("raised", EXITS, ids=lambda raised: type(raised).__name__)
+@pytest.mark.parametrize("kind", ["sync", "async", "transactional"])
+async def test_whatever_a_tool_leaves_by_is_a_failed_attempt(raised: BaseException, kind: str) -> None:
+    """DA-18. Only the activity's own cancelling is one; the rest is a fault of the tool, with a text."""
+
+    def fails() -> None:
+        raise raised
+
+    async def fails_async(ctx: ToolContext) -> None:
+        raise raised
+
+    options = {"repeat": Repeat.TRANSACTIONAL} if kind == "transactional" else {}
+    with pytest.raises(RetryableError, match=type(raised).__name__):
+        await invoke(made(fails if kind == "sync" else fails_async, **options), CONTEXT, {})
+
+
+async def test_a_group_of_one_is_that_one() -> None:
+    """DA-18. A task group around a refusal does not make passing trouble of it."""
+
+    async def refuses() -> None:
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [ToldError("no such customer")])
+
+    with pytest.raises(ToldError, match=r"^no such customer$"):
+        await invoke(made(refuses), CONTEXT, {})
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ToldError, RetryableError, FatalError, NotFoundError])
+async def test_what_an_error_says_is_bounded_and_holds_no_secret(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DA-18. It is stored, shown and told to a model."""
+    monkeypatch.setenv("BUREAU_API_KEY", "quite-secret-value")
+    text = (
+        "at https://ann:hunter22@db/x with Bearer abcdef.123456, quite-secret-value and password=swordfish \x00\ud800"
+    )
+
+    def fails() -> None:
+        raise kind(text + "x" * 10_000)
+
+    with pytest.raises(OperationError) as caught:
+        await invoke(made(fails), CONTEXT, {})
+    said = str(caught.value)
+    for secret in ("hunter22", "abcdef.123456", "quite-secret-value", "swordfish", "\x00", "\ud800"):
+        assert secret not in said
+    assert "https://***@db/x" in said
+    assert len(said) < 2_200
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [(3, 3), (-1, 0), (1e9, 300), (float("inf"), 300), (float("nan"), None), ("soon", None)]
+)
+async def test_a_delay_is_bounded(asked: Any, given: float | None) -> None:
+    """DA-18. A peer cannot put a step to sleep for ever."""
+
+    def busy() -> None:
+        raise RetryableError("come again", retry_after=asked)
+
+    with pytest.raises(RetryableError) as caught:
+        await invoke(made(busy), CONTEXT, {})
+    assert caught.value.retry_after == given
+
+
+async def test_an_error_without_readable_text_and_a_result_that_cannot_be_read() -> None:
+    """DA-18. Odd objects of a tool are its own fault, and said as such."""
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no")
+
+    class Result:
+        def model_dump(self, by_alias: bool) -> Any:
+            raise KeyError("gone")
+
+    def fails() -> None:
+        raise Odd
+
+    def gives() -> Any:
+        return Result()
+
+    with pytest.raises(RetryableError, match="Odd: its text cannot be read"):
+        await invoke(made(fails), CONTEXT, {})
+    with pytest.raises(FatalError, match="its result cannot be read: KeyError"):
+        await invoke(made(gives), CONTEXT, {})
 
 
 async def test_a_result_without_plain_form_fails_at_once_and_names_field_and_type() -> None:
