@@ -116,7 +116,7 @@ class Tool:
 
 
 def tool(
-    *,
+    *misplaced: object,
     version: str = "1",
     effects: bool = True,
     repeat: Repeat | str | None = None,
@@ -128,18 +128,25 @@ def tool(
 
     A first parameter annotated `ToolContext` is filled in and hidden from the model; the docstring becomes the
     description. `version` belongs to the stored result: raise it when old results are no longer good. `effects=False`
-    says that the tool only reads; with effects, `repeat` is required. `verify` takes the tool's own parameters.
-    `timeout` is the deadline of one attempt in seconds, under 60.
+    says that the tool only reads; with effects, `repeat` is required. `verify` takes the tool's own parameters. A keyed
+    or transactional tool takes a context, else it could not pass its key or use its connection. `timeout` is the
+    deadline of one attempt in seconds, under 60.
 
     Raises:
         ToolDeclarationError: the declaration or the signature is not safe or not complete; says what to change.
     """
+
+    if misplaced:
+        _refuse_bare(misplaced[0])
 
     def register(function: Callable[..., Any]) -> Tool:
         label = name or str(getattr(function, "__name__", ""))
         _check_name(label)
         kind = _check_repeat(label, effects, repeat, verify)
         _check_body(label, function, kind, timeout, version)
+        signature = read_signature(label, function, ToolContext)
+        _check_context(label, kind, signature)
+        _check_verify(label, verify, signature)
         return Tool(
             name=label,
             version=version,
@@ -148,11 +155,20 @@ def tool(
             repeat=kind,
             effects=effects,
             timeout=timeout,
-            signature=read_signature(label, function, ToolContext),
+            signature=signature,
             verify=verify,
         )
 
     return register
+
+
+def _refuse_bare(function: object) -> None:
+    label = getattr(function, "__name__", repr(function)[:80])
+    raise ToolDeclarationError(
+        f"Tool {label!r}: @tool stands without its declaration. Write @tool(effects=False) for one that only reads, or "
+        "@tool(repeat=Repeat...) to say why it is safe to repeat.",
+        field="function",
+    )
 
 
 def _check_name(name: str) -> None:
@@ -208,6 +224,31 @@ def _check_body(name: str, function: Callable[..., Any], kind: Repeat, timeout: 
             f"Tool '{name}' is transactional and not `async def`. Its connection is an async one: make it async.",
             field="function",
         )
+
+
+def _check_context(name: str, kind: Repeat, signature: Signature) -> None:
+    use = {Repeat.KEYED: "pass on ctx.key", Repeat.TRANSACTIONAL: "write through ctx.connection"}.get(kind)
+    if use is not None and not signature.takes_context:
+        raise ToolDeclarationError(
+            f"Tool '{name}' is {kind.value} and takes no context, so it cannot {use}. Add a first parameter "
+            "`ctx: ToolContext`.",
+            field="function",
+        )
+
+
+def _check_verify(name: str, verify: Callable[..., Any] | None, signature: Signature) -> None:
+    if verify is None:
+        return
+    first = (None,) if signature.takes_context else ()
+    try:
+        inspect.signature(verify).bind(*first, **dict.fromkeys(signature.names))
+    except (TypeError, ValueError) as error:
+        own = ", ".join((*(["ctx"] if first else []), *signature.names)) or "none"
+        raise ToolDeclarationError(
+            f"Tool '{name}': verify= cannot be called as the tool is ({error}). Give it the tool's own parameters: "
+            f"{own}.",
+            field="verify",
+        ) from None
 
 
 def _description(name: str, function: Callable[..., Any]) -> str:

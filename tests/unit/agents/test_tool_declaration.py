@@ -136,6 +136,20 @@ def _fine(amount: int) -> None:
     """Doc."""
 
 
+async def _async_fine(amount: int) -> None:
+    """Doc."""
+
+
+def _of_context(ctx: ToolContext, amount: int) -> None:
+    """Doc."""
+
+
+def _looks_elsewhere(ctx: ToolContext, sum_of_it: int) -> None: ...
+
+
+def _looks(ctx: ToolContext, amount: int, patience: int = 1) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("function", "options", "says"),
     [
@@ -158,6 +172,11 @@ def _fine(amount: int) -> None:
         (_fine, {"verify": print}, "belong together"),
         (_fine, {"effects": False, "repeat": Repeat.KEYED}, "Drop one of the two"),
         (_fine, {"repeat": Repeat.TRANSACTIONAL}, "make it async"),
+        (_fine, {"repeat": Repeat.KEYED}, "it cannot pass on ctx.key"),
+        (_async_fine, {"repeat": Repeat.TRANSACTIONAL}, "it cannot write through ctx.connection"),
+        (_of_context, {"repeat": Repeat.VERIFY, "verify": _looks_elsewhere}, "the tool's own parameters: ctx, amount"),
+        (_of_context, {"repeat": Repeat.VERIFY, "verify": _fine}, "verify= cannot be called as the tool is"),
+        (_fine, {"repeat": Repeat.VERIFY, "verify": 5}, "verify= cannot be called as the tool is"),
     ],
 )
 def test_what_cannot_be_called_safely_is_refused(function: Any, options: dict[str, Any], says: str) -> None:
@@ -166,6 +185,18 @@ def test_what_cannot_be_called_safely_is_refused(function: Any, options: dict[st
     with pytest.raises(ToolDeclarationError) as caught:
         tool(**given)(function)
     assert says in str(caught.value)
+
+
+def test_a_verify_that_can_be_called_as_the_tool_is_accepted() -> None:
+    """DA-27. More parameters with defaults do no harm."""
+    made = tool(name="some_tool", repeat=Repeat.VERIFY, verify=_looks)(_of_context)
+    assert made.verify is _looks
+
+
+def test_a_bare_decorator_says_what_to_write() -> None:
+    """AW-17. Without parentheses nothing is declared."""
+    with pytest.raises(ToolDeclarationError, match=r"'_fine': @tool stands without .* @tool\(effects=False\)"):
+        tool(_fine)
 
 
 def test_a_toolbox_finds_suggests_and_refuses() -> None:
