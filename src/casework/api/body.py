@@ -6,6 +6,8 @@ is the canonical JSON. FastAPI's own parser would turn every fraction into a flo
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Coroutine
 from decimal import Decimal
 from typing import Any
@@ -15,11 +17,18 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from casework.errors import InputError
-from casework.values import Plain, dumps, loads
+from casework.errors import InputError, UnserialisableError
+from casework.values import MAX_DEPTH, Plain, dumps, loads, plain, shortened
+
+log = logging.getLogger(__name__)
 
 BODY_LIMIT = 1_048_576
 """Largest request body, in bytes."""
+
+SHOWN_DEPTH = MAX_DEPTH - 1
+"""Deepest nesting of an answer of which a part is not shown."""
+NOT_SHOWN = "(not shown: {})"
+"""Stands in an answer for a stored value that cannot be written as JSON."""
 
 DIGIT_LIMIT = 1000
 """Largest power of ten, up or down, of a number in a body: PostgreSQL's numeric ends somewhat later."""
@@ -31,8 +40,26 @@ class PlainResponse(Response):
     media_type = "application/json"
 
     def render(self, content: Plain) -> bytes:
-        """The bytes of `content`; Decimals keep their digits."""
-        return dumps(content).encode()
+        """The bytes of `content`; Decimals keep their digits. A part that cannot be written is marked, not refused."""
+        try:
+            return dumps(content).encode()
+        except UnserialisableError as error:
+            log.warning("a part of an answer is not shown: %s", shortened(str(error)))
+            return dumps(_marked(content, SHOWN_DEPTH)).encode()
+
+
+def _marked(value: Plain, levels: int) -> Plain:
+    """`value` with a mark in the place of each part that has no JSON form or lies too deep."""
+    if isinstance(value, dict) and levels:
+        return {str(key): _marked(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, list) and levels:
+        return [_marked(item, levels - 1) for item in value]
+    if isinstance(value, (dict, list)):
+        return NOT_SHOWN.format("nested too deeply")
+    try:
+        return plain(value)
+    except UnserialisableError:
+        return NOT_SHOWN.format(type(value).__name__)
 
 
 class ExactRequest(Request):
@@ -75,16 +102,29 @@ def parse(body: bytes) -> Plain:
     """The plain data of a request body.
 
     Raises:
-        InputError: it is not JSON, nested too deep, or holds a number that cannot be stored.
+        InputError: it is not JSON, nested too deep, names a key twice, or holds a number that cannot be stored.
     """
     try:
         value = loads(body)
+        json.loads(body, object_pairs_hook=_once, parse_float=str, parse_int=str)
         _check_numbers(value, "body")
     except RecursionError:
         raise InputError("The body is nested too deep. Send flatter JSON.", field="body") from None
     except ValueError as error:
         raise InputError(f"The body is not JSON: {error}. Send a JSON object.", field="body") from None
     return value
+
+
+def _once(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
+    """The object of `pairs`. Of two values under one key JSON readers take one or the other: neither may count."""
+    made: dict[str, Plain] = {}
+    for key, value in pairs:
+        if key in made:
+            raise InputError(
+                f"The body names the key {key[:100]!r} twice in one object. Send it once.", field=key[:100]
+            )
+        made[key] = value
+    return made
 
 
 def _check_numbers(value: Plain, field: str) -> None:

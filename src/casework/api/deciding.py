@@ -52,7 +52,7 @@ async def standing(services: Services, tenant: str, review_id: UUID) -> Standing
     async with services.db.transaction() as conn:
         review = await reviews.get(conn, tenant, review_id)
         if review is None:
-            raise NotFoundError(f"There is no review {review_id}. GET /v1/reviews lists those that wait.")
+            raise NotFoundError(f"There is no review {review_id}. The list of reviews has those that wait.")
         run = await runs.get(conn, tenant, review.run_id)
         current = await reviews.current(conn, tenant, review.run_id)
         winner = await reviews.decision_winner(conn, tenant, review_id)
@@ -74,6 +74,7 @@ async def decide(
     now = await standing(services, caller.tenant, review_id)
     decision = _decision(caller, now.review, request)
     run_id = now.run.run_id
+    await _check_id(services, now, decision, "Nothing was sent.")
     if now.winner is not None and _is_same(now.winner, decision):
         return "accepted", decision, run_id
     _check(now, decision)
@@ -85,6 +86,8 @@ async def decide(
         return "received", decision, run_id
     if not reply.accepted:
         raise await _rejected(services, caller.tenant, review_id, reply.reason)
+    # Two at once under one id may both have passed the check above; the engine's word is then about the first.
+    await _check_id(services, now, decision, "That one was accepted, this one was not.")
     return "accepted", decision, run_id
 
 
@@ -94,10 +97,27 @@ def _decision(caller: Caller, review: ReviewRow, request: Decide) -> Decision:
     return Decision(str(review.review_id), given, command, request.reason, caller.name)
 
 
-def _is_same(winner: DecisionRow, decision: Decision) -> bool:
-    """Whether this is the accepted decision sent again: then the answer is the same again, and nothing is sent."""
-    mine = (decision.decision_id, decision.command, decision.reviewer)
-    return mine == (winner.decision_id, winner.command, winner.reviewer)
+async def _check_id(services: Services, now: Standing, decision: Decision, told: str) -> None:
+    """That the decision's id is not another decision's.
+
+    Raises:
+        StateError: the run has a decision of that id on another review, with another command or by another reviewer.
+    """
+    tenant, run_id = now.run.tenant, now.run.run_id
+    async with services.db.transaction() as conn:
+        known = await reviews.decision(conn, tenant, run_id, decision.decision_id)
+    if known is not None and not _is_same(known, decision):
+        raise StateError(
+            f"decision_id {decision.decision_id!r} is that of {known.command} by {known.reviewer} on review "
+            f"{known.review_id}. {told} Send another decision_id, or none.",
+            details={**now.facts(), "known": {**render.decision(known), "review_id": str(known.review_id)}},
+        )
+
+
+def _is_same(known: DecisionRow, decision: Decision) -> bool:
+    """Whether this is the known decision sent again: then the answer is the same again, and nothing is sent."""
+    mine = (decision.review_id, decision.decision_id, decision.command, decision.reviewer)
+    return mine == (str(known.review_id), known.decision_id, known.command, known.reviewer)
 
 
 def _check(now: Standing, decision: Decision) -> None:

@@ -15,8 +15,9 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
 
-from casework.errors import FieldsError
-from casework.values import Plain
+from casework.api.body import BODY_LIMIT
+from casework.errors import FieldsError, InputError, UnserialisableError
+from casework.values import ENTRY_DEPTH, Plain, bounded, shortened
 
 SHOWN = 80
 """Longest value that is repeated in a message, in characters."""
@@ -35,6 +36,18 @@ _Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call
 _FORMATS = Draft202012Validator.FORMAT_CHECKER
 _NO_NETWORK: Registry[Any] = Registry()
 """A schema refers to itself only; without a registry the library would fetch what a `$ref` names."""
+
+
+def check_bounds(value: Plain) -> None:
+    """Check that an input may travel through rows, history and answers.
+
+    Raises:
+        InputError: it is nested too deeply or too large.
+    """
+    try:
+        bounded(value, "input", BODY_LIMIT, ENTRY_DEPTH)
+    except UnserialisableError as error:
+        raise InputError(shortened(str(error), 400), field="input") from None
 
 
 def check_input(workflow: str, schema: Mapping[str, Any] | None, value: Plain) -> None:

@@ -126,4 +126,4 @@ async def _found(conn: Connection, tenant: str, run_id: UUID) -> RunRow:
 
 
 def _absent(run_id: UUID) -> NotFoundError:
-    return NotFoundError(f"There is no run {run_id}. GET /v1/runs lists those there are.")
+    return NotFoundError(f"There is no run {run_id}. The list of runs has those there are.")

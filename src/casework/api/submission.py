@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from casework.api.access import Caller, Role
-from casework.api.inputs import check_input
+from casework.api.inputs import check_bounds, check_input
 from casework.api.requests import StartRun
 from casework.api.services import Services
 from casework.durable.starting import start_of
@@ -27,7 +27,12 @@ from casework.models.catalogue import Models
 from casework.store import runs, workflows
 from casework.store.database import Connection
 from casework.store.rows import RunRow
-from casework.values import content_hash
+from casework.values import content_hash, dumps
+
+START_MARGIN = 10_000
+"""What a start holds beside workflow and input, in bytes: names of at most some hundred characters."""
+START_LIMIT = 1_000_000
+"""Largest input of a Temporal workflow, in bytes: what is larger the engine refuses, however often it is sent."""
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +49,7 @@ async def submit(services: Services, caller: Caller, request: StartRun, key: str
         AccessError: the caller may not act for another user.
     """
     user = _user(caller, request)
+    check_bounds(request.input)
     run_id = _run_id(caller.tenant, user, key)
     request_hash = content_hash({"user": user, **request.model_dump(exclude={"on_behalf_of"})})
     async with services.db.transaction() as conn:
@@ -128,6 +134,7 @@ async def _write(
 ) -> tuple[RunRow, bool]:
     version, pinned = found
     run_id, user, request_hash = identity
+    _check_start(pinned, request)
     new = runs.NewRun(
         tenant=caller.tenant,
         run_id=run_id,
@@ -143,6 +150,21 @@ async def _write(
     )
     async with services.db.transaction() as conn:
         return await runs.create_pending(conn, new)
+
+
+def _check_start(pinned: PinnedWorkflow, request: StartRun) -> None:
+    """That the engine can take the start: workflow and input travel together.
+
+    Raises:
+        InputError: they are too large.
+    """
+    own, workflow = (len(dumps(part).encode()) for part in (request.input, pinned.to_plain()))
+    if own + workflow + START_MARGIN > START_LIMIT:
+        raise InputError(
+            f"The input of {own:,} bytes and workflow {request.workflow!r} of {workflow:,} bytes are over the limit of "
+            f"{START_LIMIT - START_MARGIN:,} bytes for both. Send a smaller input, such as references to documents.",
+            field="input",
+        )
 
 
 async def start(services: Services, row: RunRow) -> None:

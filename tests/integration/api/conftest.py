@@ -165,8 +165,8 @@ def asked(run_id: UUID, number: int = 1, version: int = 2, **more: Any) -> tuple
 
 def decided(run_id: UUID, command: str, number: int = 1, **more: Any) -> DecisionEntry:
     review = str(ids.review_id(run_id, f"decision.{number}"))
-    given = {"reason": "enough", "reviewer": "rita", "accepted": True, **more}
-    return DecisionEntry(f"decision.{number}", review, more.pop("decision_id", str(uuid4())), command, at=at(), **given)
+    given = {"reason": "enough", "reviewer": "rita", "accepted": True, "decision_id": str(uuid4()), **more}
+    return DecisionEntry(f"decision.{number}", review, command=command, at=at(), **given)
 
 
 def review_id_of(run_id: UUID, number: int = 1) -> UUID:

@@ -226,3 +226,52 @@ async def test_what_has_ended_cannot_be_cancelled(door: Door) -> None:
     assert answer.status == 409
     assert answer.body["run_status"] == "FAILED"
     assert await signals(door, run_id) == 0
+
+
+@pytest.mark.parametrize("other", [{"command": "reject"}, {"name": "ralf"}])
+async def test_the_id_of_another_decision_is_409_and_nothing_is_sent(door: Door, other: dict[str, str]) -> None:
+    """DA-36. An id belongs to one decision; with another command or by another reviewer it is 409."""
+    run_id = await door.start()
+    first = decided(run_id, "approve", decision_id="d-1", accepted=False, ignored="too early", reviewer="reviewer-1")
+    await door.project(run_id, running(), *asked(run_id), first)
+    answer = await decide(
+        door,
+        review_id_of(run_id),
+        other.get("command", "approve"),
+        decision_id="d-1",
+        **({"name": other["name"]} if "name" in other else {}),
+    )
+    assert answer.status == 409
+    assert "is that of approve by reviewer-1" in answer.body["detail"]
+    assert answer.body["known"]["command"] == "approve"
+    assert answer.body["run_status"] == "AWAITING_REVIEW"
+    assert await signals(door, run_id) == 0
+
+
+async def test_an_id_of_an_earlier_review_is_409_on_the_next_one(door: Door) -> None:
+    run_id = await door.start()
+    first = decided(run_id, "more_info", decision_id="d-1", reviewer="reviewer-1")
+    await door.project(run_id, running(), *asked(run_id), first, *asked(run_id, 2, 3))
+    answer = await decide(door, review_id_of(run_id, 2), "more_info", decision_id="d-1")
+    assert answer.status == 409
+    assert str(review_id_of(run_id)) in answer.body["detail"]
+    assert await signals(door, run_id) == 0
+
+
+async def test_one_id_for_two_decisions_at_once_is_accepted_for_one(working: Door) -> None:
+    """DA-36. The answer is about the decision that was sent."""
+    _, review_id = await waiting_run(working)
+    answers = await asyncio.gather(
+        *(
+            decide(working, review_id, command, decision_id="d-1", wait="accepted", timeout=20)
+            for command in ("approve", "reject")
+        )
+    )
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    accepted = next(answer for answer in answers if answer.status == 200)
+
+    async def settled() -> Any:
+        return (await working.get(f"/v1/reviews/{review_id}")).body["given"] or None
+
+    given = [one for one in await eventually(settled, "the review is decided") if one["accepted"]]
+    assert [one["command"] for one in given] == [accepted.body["command"]]

@@ -6,7 +6,9 @@ import json
 import random
 from typing import Any
 
-from tests.integration.api.conftest import LETTER, Door, publish
+import pytest
+
+from tests.integration.api.conftest import GOOD, LETTER, Door, publish
 
 TEXTS = (
     "",
@@ -80,3 +82,60 @@ async def test_no_query_makes_the_api_fail(door: Door) -> None:
         path = draw.choice(("/v1/runs", "/v1/reviews", "/v1/metrics/workflows", "/v1/workflows"))
         answer = await door.get(path, **query)
         assert answer.status in {200, 422}, query
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [64, 99, 300, 900])
+async def test_an_input_that_is_nested_too_deeply_is_refused_and_lists_stay_readable(door: Door, levels: int) -> None:
+    await publish(door.db, ANYTHING)
+    answer = await door.ask(
+        "POST",
+        "/v1/runs",
+        content=f'{{"workflow": "anything", "input": {{"n": {"[" * levels}{"]" * levels}}}}}'.encode(),
+    )
+    assert answer.status == 422
+    assert answer.body["errors"][0]["field"] == "input"
+    accepted = await door.post("/v1/runs", {"workflow": "anything", "input": {"n": nested(63)}})
+    assert accepted.status == 202
+    (listed,) = (await door.get("/v1/runs")).body["items"]
+    assert listed["input"] == {"n": nested(63)}
+
+
+async def test_a_stored_value_that_cannot_be_shown_is_marked_and_fails_no_list(door: Door) -> None:
+    run_id, other = await door.start(), await door.start()
+    async with door.admin.transaction() as conn:
+        await conn.execute(
+            "update agent_ops.agent_runs set request = %s::jsonb where run_id = %s",
+            (f'{{"n": {"[" * 99}1{"]" * 99}}}', run_id),
+        )
+    items = {item["run_id"]: item for item in (await door.get("/v1/runs")).body["items"]}
+    assert items[str(other)]["input"] == GOOD
+    assert "(not shown: nested too deeply)" in str(items[str(run_id)]["input"])
+    assert (await door.get(f"/v1/runs/{run_id}")).status == 200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"workflow": "letter", "input": {"to": "A", "amount": 1e99999999999999999999}}',
+        b'{"workflow": "letter", "input": {"to": "A", "to": "B", "amount": 1}}',
+        b'{"workflow": "letter", "workflow": "letter", "input": {"to": "A", "amount": 1}}',
+    ],
+)
+async def test_json_that_two_readers_would_read_differently_is_refused(door: Door, content: bytes) -> None:
+    assert (await door.ask("POST", "/v1/runs", content=content)).status == 422
+
+
+async def test_a_start_that_the_engine_can_never_take_leaves_no_row(door: Door) -> None:
+    answer = await door.post("/v1/runs", {"workflow": "letter", "input": {**GOOD, "note": "x" * 1_010_000}})
+    assert answer.status == 422
+    assert answer.body["errors"][0]["field"] == "input"
+    assert "1,010," in answer.body["detail"]
+    assert "limit of 990,000 bytes" in answer.body["detail"]
+    assert (await door.get("/v1/runs")).body["items"] == []
