@@ -60,17 +60,20 @@ class Terminal:
 
 @pytest.mark.timeout(200)
 def test_a_person_decides_at_the_terminal(tmp_path: Path) -> None:
-    """DA-13, DA-37. The case is shown, an unknown word is asked again, more_info leads to a second question."""
+    """DA-13, DA-37. The case is shown, a wrong answer is told and asked again, more_info leads to turn 2."""
     terminal = Terminal(COMMAND, clean_environment(TMPDIR=str(tmp_path), TERM="xterm", COLUMNS="200"))
     terminal.wait_for("Turn 1. The agent recommends: refer")
     terminal.wait_for("automatic_approval_ratio")
     for prompt, answer in (
         ("Your decision", "perhaps"),
+        ("perhaps is not one of approve, reject, more_info.", None),
         ("Your decision", "more-info"),
+        ("Your reason", ""),
+        ("A reason is needed here", None),
         ("Your reason", "Is the car loan paid off?"),
         ("Turn 2. The agent recommends", None),
         ("Your decision", "reject"),
-        ("Your reason", "Not this time."),
+        ("Your reason (may be empty)", ""),
     ):
         terminal.wait_for(prompt)
         if answer is not None:

@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from casework.cli.output import cell, words
+from casework.cli.output import cell
+from casework.cli.parts_view import RULES, is_evaluation, told
 
 if TYPE_CHECKING:
     from casework.cli.telling import Teller
     from casework.drills.demo import Answer
-
-RULES = {
-    "rule": "RULE",
-    "comparison": "",
-    "threshold": "THRESHOLD",
-    "actual": "ACTUAL",
-    "result": "RESULT",
-    "note": "NOTE",
-}
 
 
 class DemoView:
@@ -40,7 +32,7 @@ class DemoView:
     def step(self, label: str, step: Mapping[str, Any]) -> None:
         """A row of the ledger: what was called, where it stands, what was found."""
         attempt = f", attempt {step['attempt']}" if step["attempt"] > 1 else ""
-        found = f": {cell(words(step['result']), 100)}" if step["kind"] == "tool" and step["result"] else ""
+        found = f": {cell(told(step['result']), 100)}" if step["kind"] == "tool" and step["result"] else ""
         self._voice.say(f"{label}  {step['path']} {step['state']}{attempt}{found}")
 
     def case(self, run: Mapping[str, Any]) -> None:
@@ -51,13 +43,13 @@ class DemoView:
             return
         self._shown = run["evidence"]
         evaluation = run["policy"]["evaluation"]
-        if isinstance(evaluation, Mapping):
+        if is_evaluation(evaluation):
             named = f"{evaluation.get('policy_name')} version {evaluation.get('version')}"
             self._voice.say(f"Policy {named} says {evaluation.get('recommendation')}, rule by rule:")
             self._voice.table(list(evaluation.get("rules") or ()), RULES)
         for name, result in run["evidence"].items():
             if result != evaluation:
-                self._voice.say(f"{name}: {cell(words(result), 200)}")
+                self._voice.say(f"{name}: {cell(told(result), 200)}")
 
     async def ask(self, run: Mapping[str, Any]) -> Answer | None:
         """The person's decision; None where the scripted reviewer decides."""
@@ -66,19 +58,33 @@ class DemoView:
         if not self._person:
             return None
         commands = [name for name in run["review"]["decisions"] if name not in run["review"]["refused"]]
-        command = ""
-        while command not in commands:
-            command = (await _line(f"\nYour decision ({' / '.join(commands)}): ")).replace("-", "_")
-        reason = ""
-        while not reason:
-            reason = await _line("Your reason: ")
-        return Answer(command, reason)
+        command = await self._command(commands)
+        return Answer(command, await self._reason(command))
+
+    async def _command(self, commands: list[str]) -> str:
+        from casework.review.wording import command_name
+
+        while True:
+            command = command_name(await _line(f"\nYour decision ({' / '.join(commands)}): "), commands)
+            if command in commands:
+                return command
+            self._voice.say(f"{told(command)} is not one of {', '.join(commands)}.")
+
+    async def _reason(self, command: str) -> str:
+        from casework.review.wording import NEEDS_REASON
+
+        needed = command in NEEDS_REASON
+        while True:
+            reason = await _line("Your reason: " if needed else "Your reason (may be empty): ")
+            if reason or not needed:
+                return reason
+            self._voice.say("A reason is needed here: it is what the agent is told.")
 
 
 def _recommendation(value: Any) -> str:
     if isinstance(value, Mapping) and {"recommendation", "rationale"} <= set(value):
-        return f"{words(value['recommendation'])}. {words(value['rationale'])}"
-    return words(value)
+        return f"{told(value['recommendation'])}. {told(value['rationale'])}"
+    return told(value)
 
 
 async def _line(prompt: str) -> str:

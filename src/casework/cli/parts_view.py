@@ -101,6 +101,6 @@ def policy_named(evaluation: Mapping[str, Any]) -> str:
 def print_rules(evaluation: Mapping[str, Any], indent: str = "") -> None:
     """Print the rules as a table; nothing where there are none."""
     if rules := list(evaluation.get("rules") or ()):
-        # A column without a name and without cells is as wide as its heading.
-        columns = {"": " " * (len(indent) - 2), **RULES} if len(indent) > 2 else RULES  # the gap
+        # A column without cells is as wide as its heading; two blanks part it from the next.
+        columns = {"": " " * (len(indent) - 2), **RULES} if len(indent) > 2 else RULES
         table(rows=rules, columns=columns, empty="")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -123,13 +123,23 @@ async def _kill(ground: Ground, report: Report, rows: _Rows) -> list[str]:
         tools = [step for step in run["steps"] if step["kind"] == "tool"]
         done = [step["name"] for step in tools if step["state"] == "COMPLETED"]
         flying = (await ground.destination.counts()).in_flight
-        if done and any(ground.call_name(run, step) in flying for step in tools if step["state"] == "STARTED"):
+        cut = [step["name"] for step in tools if step["state"] == "STARTED" and ground.call_name(run, step) in flying]
+        if done and cut:
             pid = ground.crew.kill_one()
-            report.tell(f"Worker {pid} was killed (SIGKILL): {', '.join(done)} completed, another call in flight.")
+            report.tell(f"Worker {pid} was killed (SIGKILL): {cut_off(done, cut, len(flying))}.")
             await ground.destination.slow_down(QUICK_S)
             return done
         await asyncio.sleep(LOOK_EVERY_S)
     raise BrokenOffError("No moment came at which a tool had completed and another call was in flight.")
+
+
+def cut_off(done: Sequence[str], cut: Sequence[str], in_flight: int) -> str:
+    """What a kill cut off, in words: of the case that is told about, and how much of the others, which share it."""
+    own = f"{', '.join(done)} completed, {', '.join(cut)} in flight"
+    others = in_flight - len(cut)
+    if others <= 0:
+        return own
+    return f"{own}; so {'is 1 call' if others == 1 else f'are {others} calls'} of the other cases"
 
 
 async def _others(ground: Ground, report: Report, runs: Mapping[str, str]) -> None:
@@ -156,7 +166,8 @@ async def _recovered(ground: Ground, report: Report, run_id: str, done: list[str
     report.promise(
         "The destination saw no effect twice",
         counts.duplicates == 0 and effects == len(ground.rehearsal.inputs) * len(ground.rehearsal.destination.keyed),
-        f"{effects} effects, {calls} calls: {calls - effects} in flight at the kill were sent again under the same key",
+        f"{effects} effects, {calls} calls: {calls - effects}, over all cases, were in flight at the kill and were "
+        "sent again under the same key",
     )
 
 

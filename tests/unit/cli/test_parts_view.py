@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from casework.cli import parts_view
+from casework.values import Plain
 
 EVALUATION = {
     "rules": [
@@ -45,7 +46,8 @@ def test_a_text_keeps_its_lines_and_loses_what_steers_a_terminal() -> None:
 
 def test_a_policy_is_drawn_as_its_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert parts_view.is_evaluation(EVALUATION)
-    assert not any(parts_view.is_evaluation(each) for each in ({}, [], None, {"rules": "x", "recommendation": "y"}))
+    others: list[Plain] = [{}, [], None, {"rules": "x", "recommendation": "y"}]
+    assert not any(parts_view.is_evaluation(each) for each in others)
     assert parts_view.policy_named(EVALUATION) == "personal-loans v1 from governed. It says refer. Too low."
     parts_view.print_rules(EVALUATION, "      ")
     heading, rule = capsys.readouterr().out.splitlines()
