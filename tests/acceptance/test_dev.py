@@ -156,6 +156,20 @@ def test_a_busy_port_is_chosen_around_and_a_second_stack_is_told_where_the_first
     assert first.get("/readyz") == 200
 
 
+def test_the_port_that_was_found_is_kept_while_the_wanted_one_is_busy(dev: Callable[..., Dev]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        first = dev("--port", port, "--workers", "0").ready()
+        url = first.facts()["api_url"]
+        assert first.end() == 0
+        again = dev("--port", port, "--workers", "0").ready()
+        assert again.facts()["api_url"] == url
+        assert again.end() == 0
+    assert str(dev("--port", port, "--workers", "0").ready().facts()["api_url"]).endswith(f":{port}")
+
+
 def test_what_crashes_is_started_again(dev: Callable[..., Dev]) -> None:
     stack = dev().ready()
     shown = {"worker-1": "worker-1", "api": "api", "temporal": "Temporal", "postgres": "PostgreSQL"}
@@ -165,6 +179,8 @@ def test_what_crashes_is_started_again(dev: Callable[..., Dev]) -> None:
         os.kill(before[name].pid, signal.SIGKILL)
         wait_until(lambda name=name: stack.is_another(name, before[name]), f"{name} is another")  # type: ignore[misc]
         assert stack.said(f"{label} ended")
+        if name in ("worker-1", "api"):
+            wait_until(lambda name=name: stack.said(_again(stack, name)), "the new process is told")  # type: ignore[misc]
     wait_until(lambda: _answers(stack, "/readyz"), "the API serves again")
 
 
@@ -202,6 +218,15 @@ def test_a_wrong_application_costs_nothing(home: Path, dev: Callable[..., Dev]) 
     stack = dev("--app", "no.such.module:app")
     assert stack.end_by_itself() == 2
     assert stack.said("there is no module 'no'")
+    assert not stack.said("Starting")
+    assert not home.exists()
+
+
+def test_a_setting_that_means_no_model_costs_nothing(home: Path, dev: Callable[..., Dev]) -> None:
+    stack = dev(CASEWORK_MODEL="nobody-knows:this")
+    assert stack.end_by_itself() == 2
+    assert stack.said("CASEWORK_MODEL=nobody-knows:this")
+    assert not stack.said("Starting")
     assert not home.exists()
 
 
@@ -226,6 +251,10 @@ async def test_a_worker_that_cannot_start_says_its_last_words(home: Path, empty_
         broken = stack.add_worker({"CASEWORK_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"})
         with pytest.raises(LocalStackError, match=r"worker-2 ended with exit code 5(.|\n)*127.0.0.1:1"):
             await stack.wait_ready(broken)
+
+
+def _again(stack: Dev, name: str) -> str:
+    return f"{name} was started again (process {stack.processes()[name].pid})"
 
 
 def _answers(stack: Dev, path: str) -> bool:

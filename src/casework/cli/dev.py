@@ -31,7 +31,8 @@ def dev(reference: str | None, workers: int, port: int | None, home: Path | None
     """Start everything on this machine: PostgreSQL, Temporal, workers and the API; stop it with Ctrl-C.
 
     Data is kept in the home folder from start to start. With CASEWORK_DATABASE_URL or TEMPORAL_ADDRESS set, the server
-    named there is used and none is started. A busy port is chosen around.
+    named there is used and none is started. Where the port is busy another is
+    chosen, and kept for the next start.
     """
     from casework.cli.supervisor import Stack
 
@@ -57,6 +58,7 @@ async def _run(stack: Stack, workers: int) -> None:
 
 
 async def _start_and_watch(stack: Stack, workers: int, wanted_port: int) -> None:
+    stack.find_app()  # before the word that something starts
     click.echo(f"Starting the stack in {stack.home}", err=True)
     await stack.start(workers)
     if stack.settings.api.port != wanted_port:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from casework.children.files import write_private
 from casework.children.identity import look
 from casework.children.locks import FileLock
-from casework.children.ports import HOST, free_port, is_free
+from casework.children.ports import HOST, is_free, kept_port
 from casework.cli import preparation
 from casework.cli.local_servers import LocalServers
 from casework.cli.services import DRAIN_MARGIN_S, Service, child_environment, end_leftovers
@@ -26,6 +26,9 @@ from casework.cli.serving import GRACE_S as API_GRACE_S
 from casework.errors import LocalStackError, StateError
 from casework.settings import Settings
 from casework.values import dumps, loads
+
+if TYPE_CHECKING:
+    from casework.app import App
 
 READY_TIMEOUT_S = 60.0
 POLL_SECONDS = 0.1
@@ -55,6 +58,7 @@ class Stack:
         self._lock = FileLock(self.home / "dev.lock")
         self.servers = LocalServers(self.home, settings)
         self._numbered = 0
+        self._app: App | None = None
 
     @property
     def dsn(self) -> str:
@@ -81,6 +85,20 @@ class Stack:
             f"http://[{shown}]:{self.settings.api.port}" if ":" in shown else f"http://{shown}:{self.settings.api.port}"
         )
 
+    def find_app(self) -> App:
+        """The application, loaded once; first of all, since a wrong name or model should cost nothing.
+
+        Raises:
+            InputError: it cannot be found or is none, or CASEWORK_MODEL means no model.
+        """
+        from casework.durable.worker import check_models
+
+        if self._app is None:
+            app = preparation.load(self.settings)
+            check_models(app, self.settings)
+            self._app = app
+        return self._app
+
     async def start(self, workers: int = 1) -> None:
         """Start everything and return when the API answers and the workers take work.
 
@@ -89,7 +107,7 @@ class Stack:
             LocalStackError: a server or service does not come up; the message has its last words.
             CaseworkError: migration, the application or its manifests are refused.
         """
-        app = preparation.load(self.settings)  # first: a wrong name should cost nothing
+        app = self.find_app()
         self._take_folder()
         try:
             end_leftovers(self.home)
@@ -181,7 +199,8 @@ class Stack:
     async def _start_api(self) -> None:
         wanted = self.settings.api.port
         for _ in range(API_TRIES):
-            port = free_port(wanted)
+            # Where the wanted one is busy, the one that was found at the start before.
+            port = wanted if is_free(wanted) else kept_port(self.home / "api.port")
             self.settings = replace(self.settings, api=replace(self.settings.api, port=port))
             env = child_environment(self.settings)
             self.api = Service(self.home / "api", ["api"], env, API_GRACE_S + DRAIN_MARGIN_S)
@@ -217,6 +236,7 @@ class Stack:
             say(f"{service.name} ended (exit code {service.exit_code}), restarting in {pause:.1f} s; see {service.log}")
         if pause == 0:
             service.start()
+            say(f"{service.name} was started again (process {service.pid}).")
             self._write_facts()
 
     def _write_facts(self) -> None:
