@@ -122,7 +122,7 @@ def _unknown(name: str, known: Collection[str]) -> FieldsError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none yet'}"
     text = f"There is no workflow {name!r}; {hint}"
-    return FieldsError(text, [{"field": "workflow", "message": f"is not known; {hint}"}])
+    return FieldsError(text, [{"field": "workflow", "message": f"{name!r} is not known; {hint}"}])
 
 
 async def _write(

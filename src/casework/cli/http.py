@@ -6,6 +6,7 @@ The address and the token come from CASEWORK_API_URL and CASEWORK_TOKEN, else fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,6 +21,7 @@ from casework.errors import (
     InputError,
     NotFoundError,
     OperationError,
+    SettingsError,
     StateError,
     UnauthenticatedError,
     UnreachableError,
@@ -29,6 +31,10 @@ from casework.values import Plain, dumps, loads
 
 TIMEOUT_S = 30.0
 """How long one request may take, in seconds; a call that waits for something adds that time."""
+
+SHOWN_FIELDS = 20
+"""Most fields at fault that one sentence names."""
+_USABLE_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 _ERRORS: dict[int, type[CaseworkError]] = {
     400: InputError,
@@ -54,10 +60,20 @@ class Answer:
 
 
 class Api:
-    """The API at one address. Safe to use from several threads; close it, or use it as a context manager."""
+    """The API at one address. Safe to use from several threads; close it, or use it as a context manager.
+
+    Raises:
+        SettingsError: address or token cannot be used.
+    """
 
     def __init__(self, url: str, token: str | None) -> None:
-        self.url = url.rstrip("/")
+        self.url = _checked(url).rstrip("/")
+        if token and not _USABLE_TOKEN.fullmatch(token):
+            raise SettingsError(
+                "The token holds a character that no token has (a blank, a control or a non-ASCII one). "
+                "Set CASEWORK_TOKEN to what `casework token create` printed.",
+                field="CASEWORK_TOKEN",
+            )
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx2.Client(base_url=self.url, headers=headers, timeout=TIMEOUT_S, trust_env=not _local(url))
 
@@ -131,6 +147,25 @@ class Api:
         raise error_of(response)
 
 
+def _checked(url: str) -> str:
+    """`url`, once it can be asked. What is refused is not repeated: it may hold a password."""
+    remedy = "Set CASEWORK_API_URL to an address such as http://127.0.0.1:8000."
+    try:
+        parts = httpx2.URL(url)
+        if parts.port is not None and not 0 < parts.port < 65_536:
+            raise ValueError(parts.port)
+    except (httpx2.InvalidURL, ValueError):
+        raise SettingsError(f"CASEWORK_API_URL is no URL. {remedy}", field="CASEWORK_API_URL") from None
+    if parts.userinfo:
+        raise SettingsError(
+            "CASEWORK_API_URL holds a user name or password. Leave it out; who asks is told by CASEWORK_TOKEN.",
+            field="CASEWORK_API_URL",
+        )
+    if not parts.host or parts.query or parts.fragment:
+        raise SettingsError(f"CASEWORK_API_URL names no host, or more than a path. {remedy}", field="CASEWORK_API_URL")
+    return url
+
+
 def _local(url: str) -> bool:
     """Whether `url` is on this machine: then no proxy of the environment stands between."""
     return (httpx2.URL(url).host or "") in {"127.0.0.1", "localhost", "::1"}
@@ -159,9 +194,12 @@ def error_of(response: httpx2.Response) -> CaseworkError:
 
 
 def sentence(document: Mapping[str, Any]) -> str:
-    """One clear sentence out of a problem document; fields at fault are named with what is wrong."""
+    """One clear sentence out of a problem document: the fields at fault with what is wrong, else the detail."""
     detail = str(document.get("detail") or document.get("title") or "The API refused.")
-    lines = [f"{line['field']} {line['message']}" for line in document.get("errors") or () if isinstance(line, dict)]
-    if not lines or detail in (line["message"] for line in document["errors"]):
+    errors = [line for line in document.get("errors") or () if isinstance(line, dict)]
+    # An error of one field tells it whole in the detail already.
+    if not errors or any(str(line.get("message")).rstrip(".") == detail.rstrip(".") for line in errors):
         return detail
-    return f"{detail.rstrip('.')}: {'; '.join(lines)}." if len(lines) < 20 else f"{detail} ({len(lines)} fields)"
+    lines = [f"{line.get('field')} {line.get('message')}".rstrip(".") for line in errors]
+    more = f"; and {len(lines) - SHOWN_FIELDS} more" if len(lines) > SHOWN_FIELDS else ""
+    return f"{'; '.join(lines[:SHOWN_FIELDS])}{more}."

@@ -103,9 +103,7 @@ def code_of_run(arguments: Sequence[str] | None = None) -> int:
     try:
         result: Any = root.main(args=arguments, prog_name="casework", standalone_mode=False)
         return result if isinstance(result, int) else exits.OK
-    except click.exceptions.Abort:
-        return _told("Interrupted.", exits.INTERRUPTED)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return _told("Interrupted.", exits.INTERRUPTED)
     except click.ClickException as error:
         error.show()
@@ -116,6 +114,13 @@ def code_of_run(arguments: Sequence[str] | None = None) -> int:
         # The reader went away (| head): nothing is left to say, and the interpreter must not say it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A file or folder that cannot be made, read or written is a matter of the machine and not of this program.
+        return _told(
+            f"Error: {error.filename} cannot be used: {error.strerror}. Mend it, or name another.", exits.USAGE
+        )
 
 
 def _told(sentence: str, code: int) -> int:

@@ -4,10 +4,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from casework.cli import exits
+from casework.cli.http import sentence
 from casework.cli.root import COMMANDS, code_of_run
 from casework.errors import (
     AccessError,
@@ -110,3 +112,84 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     for name in built:
         assert code_of_run([name, "--help"]) == 0
         assert "--help" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://[::1", "no URL"),
+        ("http://x:99999999", "no URL"),
+        ("http://", "no host"),
+        ("http://ada:hunter2@127.0.0.1:9", "a user name or password"),
+    ],
+)
+def test_an_address_that_cannot_be_asked_is_told_and_not_repeated(
+    url: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CASEWORK_API_URL", url)
+    assert code_of_run(["runs", "list"]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "CASEWORK_API_URL" in err
+    assert told in err
+    assert "hunter2" not in err
+
+
+@pytest.mark.parametrize("token", ["tökén", "hunter 2", "a\nb"])
+def test_a_token_that_no_header_takes_is_told_and_not_repeated(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CASEWORK_API_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("CASEWORK_TOKEN", token)
+    assert code_of_run(["runs", "list"]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "CASEWORK_TOKEN" in err
+    assert token not in err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["migrate"], ["token", "list"], ["policy", "show"], ["api", "--port", "0"], ["workflows", "publish"]],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("dsn", ["postgresql://ada:hunter2/@h/x", "postgresql://[::1/x", "postgresql://h:port/x"])
+def test_a_database_url_that_cannot_be_read_is_bad_input(
+    command: list[str], dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CASEWORK_DATABASE_URL", dsn)
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "127.0.0.1:9")
+    monkeypatch.setenv("CASEWORK_APP", "casework.examples.loan_underwriting:app")
+    assert code_of_run(command) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "The database URL in CASEWORK_DATABASE_URL" in err
+    assert "hunter2" not in err
+
+
+def test_a_home_that_cannot_be_made_is_told_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for command in (["dev", "--home", str(tmp_path / "file" / "home")], ["dev", "--home", "/proc/home"]):
+        monkeypatch.setenv("CASEWORK_APP", "casework.examples.loan_underwriting:app")
+        assert code_of_run(command) in {exits.USAGE, exits.UNREACHABLE}
+        err = capsys.readouterr().err
+        assert command[-1] in err
+        assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"detail": "No.", "errors": []}, "No."),
+        ({"detail": "input: a.", "errors": [{"field": "input.to", "message": "is required"}]}, "input.to is required."),
+        (
+            {"detail": "'x' is no cursor.", "errors": [{"field": "c", "message": "'x' is no cursor."}]},
+            "'x' is no cursor.",
+        ),
+        ({"errors": [{"field": f"f{i}", "message": "is bad"} for i in range(22)]}, "; and 2 more."),
+        ({}, "The API refused."),
+    ],
+)
+def test_a_refusal_is_said_once(document: dict[str, Any], told: str) -> None:
+    said = sentence(document)
+    assert said.endswith(told)
+    assert "input: a" not in said
