@@ -19,7 +19,8 @@ import psycopg
 from psycopg import AsyncConnection
 
 from casework.errors import CaseworkError, MigrationError
-from casework.store.database import Connection, cannot_open
+from casework.store.connection import Connection
+from casework.store.dsn import cannot_open, options, parsed
 from casework.store.faults import translate
 from casework.store.roles import ensure_roles
 
@@ -28,6 +29,9 @@ OLDEST_SERVER = 150000
 _LOCK = 0x6361_7365_776F_726B  # "casework"
 _FILE = re.compile(r"^(\d{4})_(\w+)\.(before|after)\.sql$")
 _WAIT_FOR_LOCK = "60s"
+_CONNECT_S = 10
+_SILENCE_S = 60
+"""A migration's statement may take long; the network may not be silent for longer than this."""
 _META = """
 create schema if not exists casework_meta;
 create table if not exists casework_meta.migrations (
@@ -102,6 +106,7 @@ async def migrate(admin_dsn: str, phase: Phase = "all", migrations: Sequence[Mig
     tests; None are the shipped ones.
 
     Raises:
+        SettingsError: `admin_dsn` does not parse.
         MigrationError: a file was changed after it was applied, the login lacks a right, the server is too old, or a
             statement failed; nothing of that file was applied.
         StoreUnavailableError: the server cannot be reached, or another migrator did not end within a minute.
@@ -118,10 +123,12 @@ async def migrate(admin_dsn: str, phase: Phase = "all", migrations: Sequence[Mig
 @asynccontextmanager
 async def _session(dsn: str) -> AsyncIterator[Connection]:
     """A connection in autocommit that holds the migrator's lock."""
+    parts = parsed(dsn)
+    kwargs = options(parts, "casework migrate", _CONNECT_S, _SILENCE_S)
     try:
-        conn: Connection = await AsyncConnection.connect(dsn, autocommit=True, application_name="casework migrate")
+        conn: Connection = await AsyncConnection.connect(dsn, autocommit=True, **kwargs)
     except psycopg.Error as error:
-        raise cannot_open(error, dsn) from error
+        raise cannot_open(error, parts) from error
     async with conn:
         try:
             _check_version(conn.info.server_version)

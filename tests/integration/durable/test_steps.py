@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,17 @@ from temporalio.testing import ActivityEnvironment
 from casework.agents import Happened, ModelAnswer, ModelRequest, Repeat, ToolContext, tool
 from casework.app import App
 from casework.durable.activities.model import ModelActivity
-from casework.durable.activities.tool import ToolActivity
+from casework.durable.activities.tool import TOLD_BYTES, ToolActivity
 from casework.durable.contracts import ModelCall, Owner, Say, ToolCall, ToolReply
-from casework.errors import ToldError
+from casework.errors import FatalError, ToldError
 from casework.store import ledger, messages, runs
 from casework.store.ledger import StepClaim
 from casework.store.rows import AttemptRow
+from casework.values import ENTRY_BYTES, TEXT_LIMIT, dumps
 from tests.integration.durable.apps import asking, errand
 from tests.integration.durable.conftest import TENANT, House
 
+DEADLINE_S = 20
 PATH = "act.1/exchange.1/act_once.1"
 
 
@@ -57,6 +60,11 @@ class Bench:
     async def attempts(self) -> list[AttemptRow]:
         async with self.house.db.transaction() as conn:
             return await runs.attempts(conn, TENANT, self.run_id)
+
+    async def effects(self) -> list[str]:
+        async with self.house.db.transaction() as conn:
+            found = await conn.execute("select how from public.effect order by how")
+            return [row[0] for row in await found.fetchall()]
 
     async def lose_an_attempt(self) -> int:
         """Claim the step and report nothing, as a worker that is killed does; returns the attempt."""
@@ -139,20 +147,20 @@ async def test_every_attempt_has_the_same_key_and_a_lost_one_is_told(bench: Sett
 
 async def test_a_late_attempt_is_kept_and_not_used(bench: Setting, tmp_path: Path) -> None:
     """DA-24. The first attempt is still alive when the second starts: its result is LATE, the second one counts."""
-    go_on = asyncio.Event()
-    started = asyncio.Event()
+    go_on = threading.Event()
+    started = threading.Event()
 
     @tool(repeat=Repeat.KEYED)
-    async def act_once(ctx: ToolContext) -> str:
+    def act_once(ctx: ToolContext) -> str:
         """Act."""
         if ctx.attempt == 1:
             started.set()
-            await go_on.wait()
+            assert go_on.wait(DEADLINE_S)
         return f"attempt {ctx.attempt}"
 
     on = await bench(errand(tmp_path, [act_once], asking()))
     slow = asyncio.create_task(on.call())
-    await started.wait()
+    assert await asyncio.to_thread(started.wait, DEADLINE_S)
     assert (await on.call()).result == "attempt 2"
     go_on.set()
     with pytest.raises(ApplicationError, match="came too late"):
@@ -173,19 +181,109 @@ async def test_a_transactional_tool_has_its_effect_with_its_row_or_not_at_all(be
             raise ToldError("no")
         return how
 
-    on = await bench(errand(tmp_path, [act_once], asking()))
-    async with on.house.db.transaction() as conn:
-        await conn.execute("reset role; create table public.effect (how text); grant all on public.effect to public")
-
-    async def effects() -> list[Any]:
-        async with on.house.db.transaction() as conn:
-            return [row[0] for row in await (await conn.execute("select how from public.effect")).fetchall()]
-
+    on = await with_effects(bench, errand(tmp_path, [act_once], asking()))
     refused = await on.call(arguments={"how": "refused"}, path="act.1/exchange.1/act_once.2")
-    assert (refused.state, await effects()) == ("FAILED", [])
+    assert (refused.state, await on.effects()) == ("FAILED", [])
     for _ in range(2):
         assert (await on.call(arguments={"how": "done"})).result == "done"
-    assert await effects() == ["done"]
+    assert await on.effects() == ["done"]
+
+
+EFFECT = "insert into public.effect values ('made')"
+
+
+async def with_effects(bench: Setting, app: App) -> Bench:
+    """A bench with a table that tools may write."""
+    on = await bench(app)
+    async with on.house.db.transaction() as conn:
+        await conn.execute(
+            "reset role; create table public.effect (how text primary key deferrable initially deferred);"
+            " grant all on public.effect to public"
+        )
+    return on
+
+
+@pytest.mark.parametrize("statement", ["commit", "reset role", "select set_config('role', session_user, false)"])
+async def test_a_transactional_tool_cannot_end_its_transaction(bench: Setting, tmp_path: Path, statement: str) -> None:
+    """DA-27. What ends or reconfigures the transaction is found, no effect is kept, and it is not done again."""
+
+    @tool(repeat=Repeat.TRANSACTIONAL)
+    async def act_once(ctx: ToolContext) -> None:
+        """Act."""
+        await ctx.connection.execute(EFFECT)
+        await ctx.connection.execute(statement)
+
+    on = await with_effects(bench, errand(tmp_path, [act_once], asking()))
+    with pytest.raises(ApplicationError, match="belong to the engine") as caught:
+        await on.call()
+    assert caught.value.type == FatalError.__name__
+    assert await on.effects() == []
+    assert [each.outcome for each in await on.attempts()] == ["FAILED"]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [["select 1 / 0"], [EFFECT, EFFECT], ["select pg_terminate_backend(pg_backend_pid())"], ["select pg_sleep(30)"]],
+)
+async def test_trouble_of_a_transactional_tool_is_an_attempt(
+    bench: Setting, tmp_path: Path, statements: list[str]
+) -> None:
+    """DA-18. Its own errors, a deferred constraint, a lost connection, its deadline: tried again, and counted."""
+
+    @tool(repeat=Repeat.TRANSACTIONAL, timeout=1)
+    async def act_once(ctx: ToolContext) -> None:
+        """Act."""
+        for statement in statements:
+            await ctx.connection.execute(statement)
+
+    on = await with_effects(bench, errand(tmp_path, [act_once], asking()))
+    async with on.house.db.transaction() as conn:
+        await conn.execute("reset role; grant pg_signal_backend to casework_runtime")
+    with pytest.raises(ApplicationError) as caught:
+        await on.call()
+    assert caught.value.type == "RetryableError"
+    assert await on.effects() == []
+    assert [each.outcome for each in await on.attempts()] == ["FAILED"]
+
+
+async def test_long_errors_are_cut_before_they_are_kept(bench: Setting, tmp_path: Path) -> None:
+    """DA-22. The text of a refusal or a failure has a bound in the rows, the message, the event and the history."""
+
+    @tool(effects=False)
+    def act_once(how: str) -> None:
+        """Act."""
+        raise (ToldError if how == "told" else FatalError)("x" * 100_000)
+
+    on = await bench(errand(tmp_path, [act_once], asking()))
+    reply = await on.call(arguments={"how": "told"})
+    assert len(reply.error or "") < 2 * TEXT_LIMIT
+    with pytest.raises(ApplicationError) as caught:
+        await on.call(arguments={"how": "fatal"}, path="act.1/exchange.1/act_once.2")
+    assert len(caught.value.message) < 2 * TEXT_LIMIT
+    assert all(len(step.error or "") < 2 * TEXT_LIMIT for step in await on.house.steps(on.run_id))
+    assert all(len(each.error or "") < 2 * TEXT_LIMIT for each in await on.attempts())
+    assert all(len(dumps(event.data)) < 2 * TEXT_LIMIT for event in await on.house.events(on.run_id))
+
+
+@pytest.mark.parametrize("repeat", [Repeat.KEYED, Repeat.TRANSACTIONAL])
+@pytest.mark.parametrize(("position", "limit"), [(0, ENTRY_BYTES), (5, TOLD_BYTES)])
+async def test_a_result_that_is_too_large_is_fatal(
+    bench: Setting, tmp_path: Path, repeat: Repeat, position: int, limit: int
+) -> None:
+    """DA-22. A node's result goes through the history, a model's through the transcript: over the bound, neither."""
+
+    @tool(repeat=repeat)
+    async def act_once(ctx: ToolContext, size: int) -> str:
+        """Act."""
+        return "x" * size
+
+    on = await bench(errand(tmp_path, [act_once], asking()))
+    fits = await on.call(arguments={"size": limit - 2}, position=position, call_id="c", path="act.1/act_once.1")
+    assert fits.state == "COMPLETED"
+    with pytest.raises(ApplicationError, match=f"result of act_once .*str of .*over the limit of {limit:,}") as caught:
+        await on.call(arguments={"size": limit}, position=position, call_id="c", path="act.1/act_once.2")
+    assert caught.value.type == FatalError.__name__
+    assert [step.result is None for step in await on.house.steps(on.run_id)] == [False, True]
 
 
 async def test_a_verify_tool_asks_before_it_acts_again(bench: Setting, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 `idempotent` and `keyed` tools simply act again, the latter under the same key. A `verify` tool first asks the
 destination whether an earlier attempt took effect. A `transactional` tool writes in the transaction that commits its
-ledger row, after it has locked the row and seen that the attempt is still its own.
+ledger row, after it has locked the row and seen that the attempt is still its own; it is lent that transaction and can
+neither end nor keep it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from casework.durable.activities.operation import operation
 from casework.durable.activities.policy import GovernedPolicy
 from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
 from casework.durable.contracts import ToolCall, ToolReply
-from casework.errors import FatalError, RetryableError, ToldError
+from casework.errors import FatalError, OperationError, RetryableError, ToldError, UnserialisableError
 from casework.graph import templates
 from casework.store import ledger, messages, projection, runs
 from casework.store.ledger import Claimed, StepClaim
-from casework.values import Plain, dumps
+from casework.store.lent import lent
+from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
+
+TOLD_BYTES = 2 * 1024 * 1024
+"""Largest result that a model is told, as JSON; it lies in the transcript and goes through no history."""
 
 
 class ToolActivity:
@@ -54,7 +59,7 @@ class ToolActivity:
         try:
             return await self._act(call, tool, attempt, context, arguments)
         except (RetryableError, FatalError) as error:
-            await attempt.failed(error)
+            await attempt.failed(_shorten(error))
             raise
 
     async def _claim(self, call: ToolCall, tool: Tool) -> tuple[Claimed, ToolContext, Plain]:
@@ -86,9 +91,9 @@ class ToolActivity:
         if tool.repeat is Repeat.TRANSACTIONAL:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
-            result = await invoke(tool, context, arguments)
+            result = _fitting(call, await invoke(tool, context, arguments))
         except ToldError as error:
-            text = str(error)
+            text = shortened(str(error))
             return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
         fault_point("acted", call.path)
         reply = attempt.in_time(await patiently(lambda: self._commit(call, attempt, "COMPLETED", result, None)))
@@ -111,12 +116,32 @@ class ToolActivity:
             async with self._services.db.transaction() as conn:
                 if not await ledger.lock_attempt(conn, tenant, owner, call.path, attempt.number):
                     raise RetryableError(f"attempt {attempt.number} of {call.path} is no longer the current one")
-                result = await invoke(tool, replace(context, connection=conn), arguments)
+                async with lent(conn) as connection:
+                    made = await invoke(tool, replace(context, connection=connection), arguments)
+                result = _fitting(call, made)
                 reply = attempt.in_time(await _write(conn, call, attempt, "COMPLETED", result, None))
         except ToldError as error:
-            return attempt.in_time(await self._commit(call, attempt, "FAILED", None, str(error)))
+            return attempt.in_time(await self._commit(call, attempt, "FAILED", None, shortened(str(error))))
         fault_point("committed", call.path)
         return reply
+
+
+def _shorten(error: OperationError) -> OperationError:
+    """Cut the error's own text, which goes into rows, an event and the history."""
+    error.args = (shortened(str(error)),)
+    return error
+
+
+def _fitting(call: ToolCall, result: Plain) -> Plain:
+    """`result`, if it is small enough for where it goes: a node's into the history, a model's into the transcript.
+
+    Raises:
+        FatalError: it is not; the same at every attempt.
+    """
+    try:
+        return bounded(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
+    except UnserialisableError as error:
+        raise FatalError(str(error)) from error
 
 
 async def _write(

@@ -1,0 +1,107 @@
+"""One connection of the pool: it waits no longer than it should, and goes back as it came.
+
+The server bounds every statement itself (`statement_timeout`), but a server that hangs bounds nothing: the connection
+is then cut from this side. What a caller changed on the session (role, time-outs, temporary tables, locks) is undone
+when the connection goes back to the pool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, sql
+from psycopg.abc import RV, PQGen
+from psycopg.types.json import set_json_dumps, set_json_loads
+from psycopg_pool import AsyncConnectionPool
+
+from casework import values
+from casework.store.faults import is_connection_trouble
+
+Connection = AsyncConnection[Any]
+GRACE_S = 5.0
+"""How much longer than the server's own bound an answer may take, before the connection is cut."""
+_DRAIN_PAUSE_S = 1.0
+"""One restart of the server drains the pool once, however many connections notice it."""
+# Not DISCARD ALL, which would throw the prepared statements away that the next user wants.
+_CLEAN = (
+    "close all; set session authorization default; reset role; reset all; unlisten *;"
+    " select pg_advisory_unlock_all(); discard temp; discard sequences"
+)
+
+
+class BoundedConnection(AsyncConnection[Any]):
+    """A connection on which no wait for the server is without end."""
+
+    patience_s: float | None = None
+    """Seconds for one answer; None while connecting, which has a time-out of its own."""
+
+    async def wait(self, gen: PQGen[RV], *args: Any, **kwargs: Any) -> RV:
+        """As the driver's, cut when the answer takes too long; the driver then reports a lost connection."""
+        if self.patience_s is None:
+            return await super().wait(gen, *args, **kwargs)
+        timer = asyncio.get_running_loop().call_later(self.patience_s, self._cut)
+        try:
+            return await super().wait(gen, *args, **kwargs)
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        """End the stream under the driver: a cancellation alone would have it wait for the server's consent."""
+        try:
+            with socket.socket(fileno=os.dup(self.fileno())) as stream:
+                stream.shutdown(socket.SHUT_RDWR)
+        except (OSError, psycopg.Error):
+            return  # it broke in this moment, and the driver sees that as well
+
+
+class Setup:
+    """Makes each new connection ready, checks it before use, and cleans it after."""
+
+    def __init__(self, role: str | None, statement_timeout_s: float, wait_s: float) -> None:
+        self._role = role
+        self._timeout_ms = int(statement_timeout_s * 1000)
+        self._patience_s = statement_timeout_s + GRACE_S
+        self._check_s = min(wait_s, self._patience_s)
+        self._drained_at = 0.0
+        self.pool: AsyncConnectionPool[BoundedConnection] | None = None
+
+    async def __call__(self, conn: BoundedConnection) -> None:
+        """For a new connection."""
+        conn.patience_s = self._patience_s
+        set_json_dumps(values.dumps, conn)
+        set_json_loads(values.loads, conn)
+        await self._run(conn, self._settings())
+
+    async def reset(self, conn: BoundedConnection) -> None:
+        """For a connection that comes back, in one round trip."""
+        await self._run(conn, sql.SQL("{}; {}").format(sql.SQL(_CLEAN), self._settings()))
+
+    async def check(self, conn: BoundedConnection) -> None:
+        """For a connection that is about to be used."""
+        conn.patience_s = self._check_s
+        try:
+            await AsyncConnectionPool.check_connection(conn)
+        except psycopg.Error as error:
+            now = time.monotonic()
+            if self.pool and is_connection_trouble(error) and now - self._drained_at > _DRAIN_PAUSE_S:
+                self._drained_at = now
+                await self.pool.drain()
+            raise
+        finally:
+            conn.patience_s = self._patience_s
+
+    async def _run(self, conn: Connection, statements: sql.Composed) -> None:
+        await conn.set_autocommit(True)
+        await conn.execute(statements)
+        await conn.set_autocommit(False)
+
+    def _settings(self) -> sql.Composed:
+        role = sql.SQL("set role {};").format(sql.Identifier(self._role)) if self._role is not None else sql.SQL("")
+        return sql.SQL(
+            "{} set statement_timeout = {}; set timezone = 'UTC'; set idle_in_transaction_session_timeout = {}"
+        ).format(role, sql.Literal(self._timeout_ms), sql.Literal(4 * self._timeout_ms))

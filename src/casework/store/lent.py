@@ -1,0 +1,218 @@
+"""An open transaction in the hands of code that is not ours: a transactional tool writes, and cannot end it.
+
+The borrower gets a facade with the statements alone. Each statement is sent by itself (the server refuses a second one
+behind it) inside a savepoint, so that an SQL error which the borrower catches breaks nothing. What ends or reconfigures
+the session is refused by its first word; because words can be hidden, the transaction and its role are compared at the
+end, and nothing is committed as good when they are others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor, sql
+from psycopg.rows import AsyncRowFactory
+
+from casework.errors import FatalError, RetryableError
+
+_GAP = re.compile(r"\s+|;|--[^\n]*")
+_WORDS = re.compile(r"[a-z_]+")
+_REFUSED = frozenset(
+    {"abort", "begin", "commit", "deallocate", "discard", "end", "listen", "load", "prepare", "release", "reset"}
+    | {"rollback", "savepoint", "set", "start", "unlisten"}
+)
+_ENDED = frozenset({"25P01", "25P02", "2D000", "3B001"})
+"""No transaction or no such savepoint is there: the borrower ended what was lent."""
+_IDENTITY = b"select pg_current_xact_id_if_assigned()::text, current_user::text, session_user::text"
+_ENDING = "Commit, rollback and settings of the session belong to the engine"
+
+Statement = str | bytes | sql.SQL | sql.Composed
+
+
+class LentCursor:
+    """Rows of one statement, or more of them in the same transaction."""
+
+    def __init__(self, owner: LentTransaction, cursor: AsyncCursor[Any]) -> None:
+        self._owner = owner
+        self.__cursor = cursor
+
+    async def __aenter__(self) -> LentCursor:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.__cursor.close()
+
+    async def execute(self, statement: Statement, params: Any = None) -> LentCursor:
+        """Run one statement; `params` fill its placeholders.
+
+        Raises:
+            FatalError: the statement would end or reconfigure the transaction, or the transaction is over.
+            psycopg.Error: the server refused it; the transaction goes on without it.
+        """
+        async with self._owner.step(statement):
+            # Prepared, a text can hold one statement only: no `; commit` gets in behind it.
+            await self.__cursor.execute(_encoded(statement), params, prepare=True)
+        return self
+
+    async def executemany(self, statement: Statement, params: Iterable[Any]) -> None:
+        """Run one statement for each of `params`: all of them, or none where one fails. Raises as `execute` does."""
+        async with self._owner.step(statement):
+            await self.__cursor.executemany(_encoded(statement), list(params))
+
+    async def fetchone(self) -> Any:
+        """The next row, or None."""
+        return await self.__cursor.fetchone()
+
+    async def fetchmany(self, size: int = 0) -> list[Any]:
+        """At most `size` of the next rows."""
+        return await self.__cursor.fetchmany(size)
+
+    async def fetchall(self) -> list[Any]:
+        """The rows that are left."""
+        return await self.__cursor.fetchall()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for row in self.__cursor:
+            yield row
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that the last statement touched or found."""
+        return self.__cursor.rowcount
+
+    @property
+    def description(self) -> list[psycopg.Column] | None:
+        """The columns of the last statement's rows."""
+        return self.__cursor.description
+
+
+class LentTransaction:
+    """What a transactional tool has as `ctx.connection`: statements in the transaction of its ledger row."""
+
+    def __init__(self, conn: AsyncConnection[Any]) -> None:
+        self.__conn: AsyncConnection[Any] | None = conn
+        self.__turn = asyncio.Lock()
+
+    def cursor(self, *, row_factory: AsyncRowFactory[Any] | None = None) -> LentCursor:
+        """A cursor; `row_factory` as psycopg's own (`dict_row`, for example)."""
+        conn = self._open()
+        return LentCursor(self, conn.cursor(row_factory=row_factory) if row_factory else conn.cursor())
+
+    async def execute(self, statement: Statement, params: Any = None) -> LentCursor:
+        """Run one statement; see `LentCursor.execute`."""
+        return await self.cursor().execute(statement, params)
+
+    async def executemany(self, statement: Statement, params: Iterable[Any]) -> None:
+        """Run one statement for each of `params`; see `LentCursor.executemany`."""
+        await self.cursor().executemany(statement, params)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Statements that belong together: an error in the block undoes the block, and no more than that."""
+        async with self._open().transaction():
+            yield
+
+    @asynccontextmanager
+    async def step(self, statement: Statement) -> AsyncIterator[None]:
+        """One statement at a time, in a savepoint of its own."""
+        _check(statement)
+        async with self.__turn, self._open().transaction():
+            yield
+
+    async def end(self) -> None:
+        """Take it back; what the borrower left running finds it over."""
+        async with self.__turn:
+            self.__conn = None
+
+    def _open(self) -> AsyncConnection[Any]:
+        if self.__conn is None:
+            raise FatalError("ctx.connection was used after its tool had ended. Await every statement inside the tool.")
+        return self.__conn
+
+
+@asynccontextmanager
+async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
+    """Lend the transaction that is open on `conn` for the length of the block; an error undoes what the block wrote.
+
+    Raises:
+        FatalError: the borrower ended the transaction or changed its role; it must not be committed.
+        RetryableError: the connection broke while it was lent, or a deferred constraint was not met at the end.
+    """
+    before = await _identity(conn)
+    handle = LentTransaction(conn)
+    try:
+        async with conn.transaction():
+            try:
+                yield handle
+            finally:
+                await handle.end()
+            await conn.execute(b"set constraints all immediate")
+        after = await _identity(conn)
+    except psycopg.Error as error:
+        raise _ended(error) from error
+    if after != before:
+        raise FatalError(f"A transactional tool ended its transaction or changed its role. {_ENDING}; mend the tool.")
+
+
+async def _identity(conn: AsyncConnection[Any]) -> Any:
+    return await (await conn.execute(_IDENTITY)).fetchone()
+
+
+def _ended(error: psycopg.Error) -> FatalError | RetryableError:
+    told = f"({error.sqlstate or type(error).__name__}): {error.diag.message_primary or error}"
+    if error.sqlstate in _ENDED:
+        return FatalError(f"A transactional tool ended its transaction {told}. {_ENDING}; mend the tool.")
+    return RetryableError(f"The transaction of a tool broke {told}. Nothing of it was kept.")
+
+
+def _check(statement: Statement) -> None:
+    first, second = _first_words(_text(statement))
+    if first in _REFUSED and (first, second) != ("set", "constraints"):
+        raise FatalError(
+            f"A transactional tool sent {first.upper()!r}. {_ENDING}: return to commit, raise to roll back, and use "
+            "`async with ctx.connection.transaction()` for a part that may fail."
+        )
+
+
+def _text(statement: Statement) -> str:
+    if isinstance(statement, sql.Composable):
+        return statement.as_string(None)
+    return statement if isinstance(statement, str) else statement.decode(errors="replace")
+
+
+def _encoded(statement: Statement) -> bytes | sql.SQL | sql.Composed:
+    return statement.encode() if isinstance(statement, str) else statement
+
+
+def _first_words(text: str) -> tuple[str, str]:
+    first, rest = _word(text)
+    return first, _word(rest)[0]
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The word that `text` begins with, comments and blanks apart, and what follows it."""
+    at = 0
+    while at < len(text):
+        if text.startswith("/*", at):
+            at = _past_comment(text, at)
+        elif gap := _GAP.match(text, at):
+            at = gap.end()
+        else:
+            break
+    found = _WORDS.match(text[at:].lower())
+    return (found[0], text[at + len(found[0]) :]) if found else ("", "")
+
+
+def _past_comment(text: str, at: int) -> int:
+    """Where the comment that begins at `at` ends; the server lets comments nest."""
+    depth = 0
+    for mark in re.finditer(r"/\*|\*/", text[at:]):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return at + mark.end()
+    return len(text)
