@@ -1,7 +1,8 @@
 """Inputs of runs out of a file: JSON (one object or a list of them), JSONL, or CSV whose columns become fields.
 
-Rows are read one by one, each with its line; a row at fault carries its error, so that the others go on. A CSV cell
-is text; the workflow's input schema says whether it means a number, a yes or no, or nothing.
+The form is what the caller says, else what the file's name says, else JSON. Rows are read one by one, each with its
+line; a row at fault carries its error, so that the others go on. A CSV cell is text; the workflow's input schema says
+whether it means a number or a yes or no; an empty one leaves its field out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import csv
 import difflib
 import hashlib
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,9 @@ from casework.errors import InputError
 from casework.values import Plain, loads
 
 STDIN = Path("-")
-"""Stands for standard input: JSON or JSONL."""
+"""Stands for standard input: JSON or JSONL, unless another form is named."""
+FORMS = ("json", "jsonl", "csv")
+_FORM_OF = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 @dataclass(frozen=True)
@@ -43,27 +47,35 @@ class Source:
     """Columns of a CSV file that the workflow has no field for."""
 
 
-def read(path: Path, schema: Mapping[str, Any], mapping: Mapping[str, str], limit: int | None = None) -> Source:
-    """The rows of the file at `path`, at most `limit`.
+def read(
+    path: Path,
+    schema: Mapping[str, Any],
+    mapping: Mapping[str, str],
+    limit: int | None = None,
+    form: str | None = None,
+) -> Source:
+    """The rows of the file at `path`, at most `limit`. `form` is one of `FORMS`; None: what the file's name says.
 
     Raises:
         InputError: there is no such file, it is empty, not UTF-8, or `mapping` does not fit it.
     """
     content = _content(path)
     text = _text(path, content)
-    suffix = path.suffix.lower()
-    if mapping and suffix != ".csv":
-        raise InputError(f"--map is for CSV files; {path} is none. Leave it out, or name the file .csv.", field="map")
+    form = form or _FORM_OF.get(path.suffix.lower(), "json")
+    if mapping and form != "csv":
+        raise InputError(
+            f"--map is for CSV; {_named(path)} is read as {form}. Leave it out, or say --format csv.", field="map"
+        )
     ignored: tuple[str, ...] = ()
-    if suffix == ".csv":
+    if form == "csv":
         rows, ignored = _csv(path, text, schema, mapping)
-    elif suffix in {".jsonl", ".ndjson"}:
-        rows = _jsonl(text)
     else:
-        rows = _json(path, text)
+        rows = _jsonl(text) if form == "jsonl" else _json(path, text)
     found = tuple(row for row, _ in zip(rows, range(limit if limit is not None else len(text) + 1), strict=False))
     if not found:
-        raise InputError(f"{path} holds no input. Give a JSON object, a list, JSONL lines or CSV rows.", field="file")
+        raise InputError(
+            f"{_named(path)} holds no input. Give a JSON object, a list, JSONL lines or CSV rows.", field="file"
+        )
     return Source(found, hashlib.sha256(content).hexdigest(), ignored)
 
 
@@ -79,7 +91,9 @@ def one(text: str) -> Plain:
         InputError: it is not a JSON object.
     """
     try:
-        value = loads(text)
+        value = _loads(text)
+    except _TwiceError as error:
+        raise InputError(f"--input {error}. Give it once.", field="input") from None
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"--input is not JSON: {error}. Quote it, as in --input '{{\"a\": 1}}'.", field="input"
@@ -89,6 +103,29 @@ def one(text: str) -> Plain:
     return value
 
 
+class _TwiceError(Exception):
+    """A key stands twice in one object: of two values one would be lost in silence."""
+
+
+def _loads(text: str) -> Plain:
+    value = loads(text)
+    json.loads(text, object_pairs_hook=_once, parse_float=str, parse_int=str)
+    return value
+
+
+def _once(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
+    made: dict[str, Plain] = {}
+    for key, value in pairs:
+        if key in made:
+            raise _TwiceError(f"names the key {key[:100]!r} twice in one object")
+        made[key] = value
+    return made
+
+
+def _named(path: Path) -> str:
+    return "Standard input" if path == STDIN else str(path)
+
+
 def _content(path: Path) -> bytes:
     if path == STDIN:
         return sys.stdin.buffer.read()
@@ -96,6 +133,8 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}. Name a file that can.", field="file") from None
+    except ValueError as error:
+        raise InputError(f"{str(path)!r} is no name of a file: {error}. Name one that is.", field="file") from None
 
 
 def _text(path: Path, content: bytes) -> str:
@@ -103,16 +142,23 @@ def _text(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise InputError(f"{path} is not UTF-8 at line {line}. Convert it (iconv -t UTF-8).", field="file") from None
+        raise InputError(
+            f"{_named(path)} is not UTF-8 at line {line}. Convert it (iconv -t UTF-8).", field="file"
+        ) from None
 
 
 def _json(path: Path, text: str) -> Iterator[Row]:
     try:
-        value = loads(text)
+        value = _loads(text)
+    except _TwiceError as error:
+        raise InputError(f"{_named(path)} {error}. Give it once.", field="file") from None
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("{") and "\n" in text.strip():
             return _jsonl(text)
-        raise InputError(f"{path} is not JSON: {error}. Name it .jsonl or .csv if it is that.", field="file") from None
+        raise InputError(
+            f"{_named(path)} is not JSON: {error}. If it is another form, say --format jsonl or --format csv.",
+            field="file",
+        ) from None
     items = value if isinstance(value, list) else [value]
     return (_object(line, item) for line, item in enumerate(items, 1))
 
@@ -122,7 +168,9 @@ def _jsonl(text: str) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            yield _object(number, loads(line))
+            yield _object(number, _loads(line))
+        except _TwiceError as error:
+            yield Row(number, error=str(error))
         except (ValueError, RecursionError) as error:
             yield Row(number, error=f"is not JSON: {error}")
 
@@ -138,7 +186,7 @@ def _csv(
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
-        raise InputError(f"{path} has no readable header: {error}.", field="file") from None
+        raise InputError(f"{_named(path)} has no readable header: {error}.", field="file") from None
     fields = _fields(path, header, schema, mapping)
     taken = set(fields.values())
     ignored = tuple(name for name in header if name not in taken)
@@ -149,7 +197,7 @@ def _fields(path: Path, header: Sequence[str], schema: Mapping[str, Any], mappin
     """Column by field: what `mapping` says, else the column of the field's own name."""
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise InputError(f"{path} has the column {twice[0]!r} twice. Rename one.", field="file")
+        raise InputError(f"{_named(path)} has the column {twice[0]!r} twice. Rename one.", field="file")
     known = list(schema.get("properties", {}))
     for field, column in mapping.items():
         if column not in header:
@@ -203,18 +251,21 @@ def _record(cells: Mapping[str, str], fields: Mapping[str, str], schema: Mapping
 
 
 ABSENT = object()
-"""An empty cell of a field that has no empty form: the field is left out."""
+"""An empty cell: the field is left out."""
 
 _YES = {"true", "yes", "y", "1"}
 _NO = {"false", "no", "n", "0"}
 
 
 def typed(cell: str, schema: Mapping[str, Any]) -> Any:
-    """What a cell means under its field's schema. What does not fit stays text; the API says what is wrong with it."""
+    """What a cell means under its field's schema: an empty one null where that is a value, else nothing.
+
+    What does not fit stays text; the API says what is wrong with it.
+    """
     wanted = _types(schema)
     text = cell.strip()
     if not text:
-        return None if "null" in wanted else cell if wanted == {"string"} and not schema.get("minLength") else ABSENT
+        return None if "null" in wanted else ABSENT
     for kind, read_as in _READERS.items():
         if kind in wanted and (value := read_as(text)) is not None:
             return value

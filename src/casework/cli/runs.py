@@ -30,8 +30,12 @@ def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dic
 
 @runs.command()
 @click.argument("workflow")
+@click.option("-f", "--file", "path", type=click.Path(path_type=Path), help="One run a row. - is stdin.")
 @click.option(
-    "-f", "--file", "path", type=click.Path(path_type=Path), help="JSON, JSONL or CSV; one run a row. - is stdin."
+    "--format",
+    "form",
+    type=click.Choice(["json", "jsonl", "csv"], case_sensitive=False),
+    help="Form of the file (default: what its name ends in, else json; json takes lines of objects too).",
 )
 @click.option("--input", "text", help="One input, as a JSON object.")
 @click.option("--map", "mapping", multiple=True, callback=_pairs, metavar="FIELD=COLUMN", help="CSV column of a field.")
@@ -46,6 +50,7 @@ def start(
     *,
     workflow: str,
     path: Path | None,
+    form: str | None,
     text: str | None,
     mapping: dict[str, str],
     limit: int | None,
@@ -71,7 +76,7 @@ def start(
     if text is not None:
         return submit.single(order, text, as_json)
     assert path is not None
-    return submit.file(order, path, mapping, limit, as_json)
+    return submit.file(order, submit.Sheet(path, mapping, limit, form), as_json)
 
 
 @runs.command("list")

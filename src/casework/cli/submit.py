@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ import click
 
 from casework.cli import exits, run_input
 from casework.cli.http import Api
-from casework.cli.output import emit_json
+from casework.cli.output import emit_json, safe
 from casework.errors import CaseworkError, UnreachableError
 from casework.values import Plain
 
@@ -37,6 +37,16 @@ class Order:
     common: Mapping[str, Any]
     anew: bool = False
     parallel: int = 4
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The file of inputs: columns of its fields, most rows to take, its form where the name does not say it."""
+
+    path: Path
+    mapping: Mapping[str, str]
+    limit: int | None = None
+    form: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +70,12 @@ def single(order: Order, text: str, as_json: bool) -> int:
     return exits.OK
 
 
-def file(order: Order, path: Path, mapping: Mapping[str, str], limit: int | None, as_json: bool) -> int:
+def file(order: Order, sheet: Sheet, as_json: bool) -> int:
     """Start a run for each row of the file; the exit code of the first row at fault in file order, else 0."""
     with Api.find() as api:
         workflow = api.get(f"/v1/workflows/{_segment(order.workflow)}")
-        source = run_input.read(path, workflow.get("input_schema") or {}, mapping, limit)
+        schema = workflow.get("input_schema") or {}
+        source = run_input.read(sheet.path, schema, sheet.mapping, sheet.limit, sheet.form)
         if source.ignored:
             click.echo(_ignored(source.ignored), err=True)
         with _progress(len(source.rows)) as advance:
@@ -90,7 +101,7 @@ def _all(api: Api, order: Order, source: run_input.Source, advance: Callable[[Re
     with ThreadPoolExecutor(order.parallel) as pool:
         futures = [pool.submit(_row, api, order, source, row, stop) for row in source.rows]
         try:
-            for future in as_completed(futures):
+            for future in futures:  # and not as they come: rows at fault are told in the order of the file
                 advance(future.result())
         except BaseException:
             stop.set()
@@ -151,7 +162,9 @@ def _progress(total: int) -> Iterator[Callable[[Result], None]]:
         task = bar.add_task("start", total=total)
 
         def advance(result: Result) -> None:
-            _complain(result)
+            if result.error is not None:
+                # Through the bar's console, which moves the bar out of the way and draws it anew below.
+                bar.console.print(_complaint(result), markup=False, highlight=False, soft_wrap=True)
             bar.advance(task)
 
         yield advance
@@ -159,7 +172,11 @@ def _progress(total: int) -> Iterator[Callable[[Result], None]]:
 
 def _complain(result: Result) -> None:
     if result.error is not None:
-        click.echo(f"Line {result.line}: {result.error}", err=True)
+        click.echo(_complaint(result), err=True)
+
+
+def _complaint(result: Result) -> str:
+    return safe(f"Line {result.line}: {result.error}")
 
 
 def _report(order: Order, results: list[Result], as_json: bool) -> None:

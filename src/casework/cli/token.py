@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+from typing import TYPE_CHECKING
+
 import click
 
 from casework.cli import exits
 from casework.cli.output import emit_json, json_option, table, when
+
+if TYPE_CHECKING:
+    from casework.store.database import Connection
 
 ROLES = ("viewer", "reviewer", "operator", "admin")
 DEFAULT_TENANT = "default"
@@ -28,12 +34,21 @@ def create(principal: str, roles: tuple[str, ...], tenant: str, as_json: bool) -
     from casework.store import tokens
 
     dsn = stack.load().database.owner_dsn()
-    made = on_database(dsn, None, lambda conn: tokens.create(conn, principal, tenant, roles))
+
+    async def make(conn: Connection) -> tuple[str, str]:
+        made = await tokens.create(conn, principal, tenant, roles)
+        # The id is the start of the stored hash; how much of it, the list says.
+        digest = hashlib.sha256(made.encode()).hexdigest()
+        ids = [row.token_id for row in await tokens.list_tokens(conn, tenant)]
+        return made, next(each for each in ids if digest.startswith(each))
+
+    made, token_id = on_database(dsn, None, make)
     if as_json:
-        emit_json({"principal": principal, "tenant": tenant, "roles": sorted(set(roles)), "token": made})
+        about = {"token_id": token_id, "principal": principal, "tenant": tenant, "roles": sorted(set(roles))}
+        emit_json({**about, "token": made})
     else:
         click.echo(made)
-        click.echo("Keep it: it is not shown again. Use it as CASEWORK_TOKEN.", err=True)
+        click.echo(f"Keep it: it is not shown again. Use it as CASEWORK_TOKEN. Its id is {token_id}.", err=True)
     return exits.OK
 
 

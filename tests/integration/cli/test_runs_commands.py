@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,12 +116,11 @@ def test_a_csv_file_starts_a_run_a_row_and_a_bad_row_does_not_stop_the_others(li
     assert "--new" in err
 
 
-def test_on_a_terminal_a_bar_shows_the_progress_and_stdout_stays_clean(folder: Path) -> None:
-    (folder / "in.jsonl").write_text('{"to": "A", "amount": 1}\n' * 3)
+def on_terminal(command: list[str]) -> tuple[bytes, bytes]:
+    """What a command writes on a terminal's stderr, and its stdout."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "casework", "runs", "start", "letter", "-f", "in.jsonl", "--json"]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"}, check=True
+        command, stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"}, check=False
     )
     os.close(slave)
     shown = b""
@@ -128,9 +128,24 @@ def test_on_a_terminal_a_bar_shows_the_progress_and_stdout_stays_clean(folder: P
         while part := os.read(master, 65536):
             shown += part
     os.close(master)
+    return shown, done.stdout
+
+
+def test_on_a_terminal_a_bar_shows_the_progress_and_stdout_stays_clean(folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"to": "A", "amount": 1}\n' * 3)
+    command = [sys.executable, "-m", "casework", "runs", "start", "letter", "-f", "in.jsonl", "--json"]
+    shown, out = on_terminal(command)
     assert b"Starting runs" in shown
     assert b"3/3" in shown
-    assert loads(done.stdout)["started"] == 3
+    assert loads(out)["started"] == 3
+
+
+def test_rows_at_fault_stand_on_lines_of_their_own_above_the_bar(folder: Path) -> None:
+    (folder / "in.jsonl").write_text('{"to": "A", "amount": 1}\n{"amount": 1}\n' * 2)
+    command = [sys.executable, "-m", "casework", "runs", "start", "letter", "-f", "in.jsonl", "--json"]
+    shown, _ = on_terminal(command)
+    told = [text for text in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"\r\n", shown).splitlines() if b"is required" in text]
+    assert told == [b"Line 2: input.to is required.", b"Line 4: input.to is required."]
 
 
 def test_an_input_may_come_from_a_pipe(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +153,14 @@ def test_an_input_may_come_from_a_pipe(line: Line, monkeypatch: pytest.MonkeyPat
         "sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"to": "A", "amount": 1}\n{"to": "B", "amount": 2}\n'))
     )
     assert line.json("runs", "start", "letter", "-f", "-")["started"] == 2
+
+
+def test_csv_may_come_from_a_pipe_too(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"name,amount\nA,1\n")))
+    arguments = ("runs", "start", "letter", "-f", "-", "--map", "to=name", "--format", "csv")
+    assert line.json(*arguments)["started"] == 1
+    code, _, err = line(*arguments[:-2])
+    assert (code, "Standard input is read as json" in err) == (exits.USAGE, True)
 
 
 def test_jsonl_and_text_output(line: Line, folder: Path) -> None:
@@ -156,6 +179,7 @@ def test_what_does_not_exist_is_told(line: Line, folder: Path) -> None:
     assert (code, "did you mean 'letter'?" in err) == (exits.USAGE, True)
     code, _, err = line("runs", "show", str(uuid4()))
     assert (code, "There is no run" in err) == (exits.USAGE, True)
+    assert "GET" not in err
     code, _, err = line("review", "approve", str(uuid4()))
     assert (code, "neither a review nor a run" in err) == (exits.USAGE, True)
     assert line("runs", "show", "seven")[0] == exits.USAGE
@@ -166,6 +190,7 @@ def test_fields_at_fault_are_named_in_one_sentence(line: Line) -> None:
     assert code == exits.USAGE
     assert "input.to is required" in err
     assert "input.amount 'x' is not of type number" in err
+    assert err.count("input.to") == 1, "it is said once"
 
 
 def test_workflows_are_listed_and_shown(line: Line) -> None:
@@ -178,6 +203,7 @@ def test_workflows_are_listed_and_shown(line: Line) -> None:
 
 def test_a_token_without_the_role_is_not_allowed(line: Line, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     made = line.json("token", "create", "vera", "--role", "viewer")
+    assert made["token_id"] in {row["token_id"] for row in line.json("token", "list")["items"]}
     monkeypatch.setenv("CASEWORK_TOKEN", made["token"])
     assert line("runs", "list")[0] == 0
     code, _, err = line("runs", "start", "letter", "--input", GOOD)
@@ -186,7 +212,8 @@ def test_a_token_without_the_role_is_not_allowed(line: Line, served: Served, mon
     listed = line.json("token", "list")["items"]
     vera = next(row for row in listed if row["principal"] == "vera")
     assert made["token"] not in str(listed)
-    assert line("token", "revoke", vera["token_id"])[0] == 0
+    assert vera["token_id"] == made["token_id"]
+    assert line("token", "revoke", made["token_id"])[0] == 0
     assert line("runs", "list")[0] == exits.NOT_ALLOWED
     monkeypatch.delenv("CASEWORK_TOKEN")
     assert line("runs", "list")[0] == exits.NOT_ALLOWED

@@ -29,8 +29,10 @@ def write(tmp_path: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def rows(path: Path, mapping: dict[str, str] | None = None, limit: int | None = None) -> list[run_input.Row]:
-    return list(run_input.read(path, SCHEMA, mapping or {}, limit).rows)
+def rows(
+    path: Path, mapping: dict[str, str] | None = None, limit: int | None = None, form: str | None = None
+) -> list[run_input.Row]:
+    return list(run_input.read(path, SCHEMA, mapping or {}, limit, form).rows)
 
 
 def test_csv_cells_become_what_the_schema_says(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_csv_cells_become_what_the_schema_says(tmp_path: Path) -> None:
     )
     first, second = rows(path)
     numbers = {"amount": Decimal("1000.10"), "term_months": 36, "ratio": None}
-    assert first.input == {"applicant_id": "007", "joint": True, "note": "", **numbers}
+    assert first.input == {"applicant_id": "007", "joint": True, **numbers}
     assert str(first.input["amount"]) == "1000.10", "a cent is not lost on the way"
     assert second.input["joint"] is False
     assert second.input["term_months"] == 36
@@ -53,9 +55,41 @@ def test_a_cell_that_does_not_fit_stays_text_for_the_api_to_refuse(tmp_path: Pat
     assert row.input == {"applicant_id": "A", "amount": "NaN"}
 
 
-def test_an_empty_cell_of_a_field_without_an_empty_form_is_left_out(tmp_path: Path) -> None:
-    (row,) = rows(write(tmp_path, "in.csv", "applicant_id,amount,joint\n,5,\n"))
+def test_an_empty_cell_leaves_its_field_out_also_where_it_is_text(tmp_path: Path) -> None:
+    (row,) = rows(write(tmp_path, "in.csv", "applicant_id,amount,joint,note\n,5,, \n"))
     assert row.input == {"amount": 5}
+
+
+def test_the_form_may_be_named_where_the_file_name_does_not_say_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "in.txt", "id,amount\nA,5\n")
+    (row,) = rows(path, {"applicant_id": "id"}, form="csv")
+    assert row.input == {"applicant_id": "A", "amount": 5}
+    with pytest.raises(InputError, match="say --format csv"):
+        rows(path, {"applicant_id": "id"})
+    with pytest.raises(InputError, match="--format jsonl or --format csv"):
+        rows(path)
+    found = rows(write(tmp_path, "in.json", "{}\n7\n"), form="jsonl")
+    assert [row.error for row in found] == [None, "is not a JSON object"]
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="names the key 'a' twice"):
+        run_input.one('{"a": 1, "a": 2}')
+    with pytest.raises(InputError, match="names the key 'a' twice"):
+        rows(write(tmp_path, "in.json", '{"b": {"a": 1,\n"a": 1}}'))
+    found = rows(write(tmp_path, "in.jsonl", '{"a": 1}\n{"a": 1, "a": 1}\n{"a": 2}\n'))
+    assert [row.error for row in found] == [None, "names the key 'a' twice in one object", None]
+
+
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "9" * 5000])
+def test_a_number_beyond_every_range_is_told(tmp_path: Path, number: str) -> None:
+    text = f'{{"amount": {number}}}'
+    with pytest.raises(InputError, match="not JSON"):
+        run_input.one(text)
+    with pytest.raises(InputError, match="not JSON"):
+        rows(write(tmp_path, "in.json", text))
+    (row,) = rows(write(tmp_path, "in.jsonl", text))
+    assert str(row.error).startswith("is not JSON")
 
 
 def test_mapping_takes_columns_of_other_names_also_into_nested_fields(tmp_path: Path) -> None:
