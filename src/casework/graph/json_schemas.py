@@ -1,17 +1,21 @@
 """JSON Schemas (draft 2020-12) that manifests carry: whether they hold, and whether a value fits one.
 
-Nothing is fetched: a `$ref` stays inside its schema. Decimals are numbers.
+Nothing is fetched: a `$ref` stays inside its schema. Decimals are numbers. Patterns are matched by RE2 (`patterns`), so
+that no value holds up whoever checks it. Whoever checks a value against a schema of a manifest does it by
+`validator_class` or `misfits`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from casework.errors import ExpressionError
+from casework.graph.loading import nearest
+from casework.graph.patterns import matches, pattern_problem
 from casework.values import Plain, dumps, loads
 
 MAX_DEPTH = 30
@@ -32,7 +36,8 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
     if problem:
         return problem
     try:
-        _library().Draft202012Validator.check_schema(schema)
+        # Without formats: patterns are judged above, by the engine that will match them.
+        _library().Draft202012Validator.check_schema(schema, format_checker=_library().FormatChecker(formats=()))
     except _library().SchemaError as error:
         place = ".".join(str(part) for part in error.path)
         return f"{place + ': ' if place else ''}{error.message:.{_SHOWN}}"
@@ -57,14 +62,36 @@ def _own_problems(schema: Any, depth: int) -> Iterator[str]:
 
 
 def _of_mapping(schema: Mapping[str, Any]) -> Iterator[str]:
-    reference, pattern = schema.get("$ref"), schema.get("pattern")
+    reference = schema.get("$ref")
     if isinstance(reference, str) and not reference.startswith("#"):
         yield f"$ref {reference!r:.{_SHOWN}} leads outside. Use one that begins with #"
+    for pattern in _patterns(schema):
+        if problem := pattern_problem(pattern):
+            yield f"pattern {pattern!r:.{_SHOWN}} does not parse: {problem}"
+    if "patternProperties" in schema and "unevaluatedProperties" in schema:
+        yield "unevaluatedProperties beside patternProperties is not available. Use additionalProperties"
+    yield from _impossible(schema)
+
+
+def _patterns(schema: Mapping[str, Any]) -> Iterator[str]:
+    pattern, of_properties = schema.get("pattern"), schema.get("patternProperties")
     if isinstance(pattern, str):
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            yield f"pattern {pattern!r:.{_SHOWN}} does not parse: {error}"
+        yield pattern
+    if isinstance(of_properties, Mapping):
+        yield from (name for name in of_properties if isinstance(name, str))
+
+
+def _impossible(schema: Mapping[str, Any]) -> Iterator[str]:
+    required, known = schema.get("required"), schema.get("properties", {})
+    if schema.get("additionalProperties") is not False or "patternProperties" in schema:
+        return
+    if isinstance(required, (list, tuple)) and isinstance(known, Mapping):
+        for name in required:
+            if name not in known:
+                yield (
+                    f"required names {name!r:.{_SHOWN}}, which is no property, and additionalProperties is false: "
+                    f"no value can fit. Correct the name, or add the property.{nearest(name, known)}"
+                ).rstrip(".")
 
 
 def _field(error: Any) -> str:
@@ -82,11 +109,60 @@ def _message(error: Any) -> str:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
+    # An empty registry: what is not in the schema is not looked for anywhere.
+    return validator_class()(loads(schema), registry=import_module("referencing").Registry())
+
+
+@lru_cache(maxsize=1)
+def validator_class() -> Any:
+    """The library's validator of draft 2020-12 with Decimals as numbers and RE2 for patterns.
+
+    Give it `registry=referencing.Registry()`, else the library fetches what a `$ref` names.
+    """
     library = _library()
     checker = library.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer).redefine("number", _is_number)
-    validator = library.validators.extend(library.Draft202012Validator, type_checker=checker)
-    # An empty registry: what is not in the schema is not looked for anywhere.
-    return validator(loads(schema), registry=import_module("referencing").Registry())
+    keywords = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    }
+    return library.validators.extend(library.Draft202012Validator, keywords, type_checker=checker)
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
+    if validator.is_type(instance, "string") and not _found(pattern, instance):
+        yield _library().ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, _schema: Any) -> Iterator[Any]:
+    if validator.is_type(instance, "object"):
+        for pattern, schema in patterns.items():
+            for name, value in instance.items():
+                if _found(pattern, name):
+                    yield from validator.descend(value, schema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    if not validator.is_type(instance, "object"):
+        return
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    extra = [name for name in instance if name not in known and not any(_found(p, name) for p in patterns)]
+    if validator.is_type(allowed, "object"):
+        for name in extra:
+            yield from validator.descend(instance[name], allowed, path=name)
+    elif not allowed and extra:
+        named = ", ".join(map(repr, extra))
+        were = "was" if len(extra) == 1 else "were"
+        yield _library().ValidationError(f"Additional properties are not allowed ({named} {were} unexpected)")
+
+
+def _found(pattern: str, text: str) -> bool:
+    try:
+        return matches(pattern, text)
+    except ExpressionError:
+        return (
+            False  # admission refuses such a pattern; a workflow that was pinned before may have it, and nothing fits
+        )
 
 
 def _is_number(_checker: Any, value: Any) -> bool:

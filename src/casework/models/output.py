@@ -12,6 +12,7 @@ from typing import Any
 
 from casework.agents.model import ToolSchema
 from casework.errors import FatalError
+from casework.graph.json_schemas import schema_problem, validator_class
 from casework.values import Plain, loads
 
 FINAL_ANSWER = "final_answer"
@@ -53,18 +54,18 @@ def fault_of(value: Plain, schema: Mapping[str, Any]) -> str | None:
     Raises:
         FatalError: the schema itself is not valid, or refers to something outside itself.
     """
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - not needed by scripts without a schema
-    from referencing import Registry  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415 - not needed by scripts without a schema
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
+    problem = schema_problem(schema)
     try:
-        Draft202012Validator.check_schema(dict(schema))
         # An empty registry: a schema never makes this process fetch something.
-        first = next(Draft202012Validator(dict(schema), registry=Registry()).iter_errors(value), None)
-    except (SchemaError, Unresolvable) as error:
-        raise FatalError(
-            f"The output schema is not usable: {str(error)[:300]}. Mend the agent's outputSchema."
-        ) from error
+        checker = validator_class()(dict(schema), registry=Registry())
+        first = None if problem else next(checker.iter_errors(value), None)
+    except Unresolvable as error:
+        problem = str(error)
+    if problem:
+        raise FatalError(f"The output schema is not usable: {problem[:300]}. Mend the agent's outputSchema.")
     if first is None:
         return None
     where = ".".join(str(part) for part in first.absolute_path)

@@ -74,11 +74,10 @@ def _judge_current(review: OpenReview, decision: DecisionLike) -> Verdict:
 def _schema_problem(schema: Mapping[str, Any] | None, decision: DecisionLike) -> str | None:
     if schema is None:
         return None
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - few reviews have a schema; the import takes a while
+    from casework.graph.json_schemas import misfits  # noqa: PLC0415 - few reviews have a schema
 
     said = {"decision": decision.command, "reason": decision.reason, "reviewer": decision.reviewer}
-    error = next(iter(Draft202012Validator(schema).iter_errors(said)), None)
-    if error is None:
+    found = misfits(schema, said, limit=1)
+    if not found:
         return None
-    where = error.path[0] if error.path else "the decision"
-    return f"{decision.command}: {where} does not fit: {error.message:.300}"
+    return f"{decision.command}: {found[0].field or 'the decision'} does not fit: {found[0].message:.300}"

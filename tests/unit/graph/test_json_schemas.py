@@ -63,6 +63,13 @@ def test_an_absurd_number_takes_no_time() -> None:
         {"pattern": "("},
         {"properties": {"a": {"pattern": "["}}},
         {"minimum": "1"},
+        {"pattern": "(?=a)"},
+        {"pattern": r"(a)\1"},
+        {"patternProperties": {"(?<!a)b": {}}},
+        {"pattern": "a" * 1001},
+        {"patternProperties": {"a": {}}, "unevaluatedProperties": False},
+        {"required": ["nmae"], "properties": {"name": {}}, "additionalProperties": False},
+        {"properties": {"a": {"required": ["x"], "additionalProperties": False}}},
     ],
 )
 def test_what_is_no_schema(schema: dict[str, Any]) -> None:
@@ -82,3 +89,47 @@ def test_properties_may_have_any_name() -> None:
     schema = {"properties": {"pattern": {"type": "string"}, "$ref": {"type": "string"}}}
     assert schema_problem(schema) is None
     assert misfits(schema, {"pattern": 1}) == [Misfit("pattern", "1 is not of type 'string'")]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "^([a-z]+)*$"},
+        {"propertyNames": {"pattern": "^([a-z]+)*$"}},
+        {"patternProperties": {"^([a-z]+)*$": False}, "additionalProperties": {"type": "integer"}},
+    ],
+)
+def test_no_pattern_backtracks(schema: dict[str, Any]) -> None:
+    """DA-7. A short text and a careless pattern hold up nobody."""
+    assert schema_problem(schema) is None
+    text = "a" * 5_000 + "!"
+    assert [m.field for m in misfits(schema, text if "pattern" in schema else {text: "x"})]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "fits"),
+    [
+        ("b", "abc", True),
+        ("^b", "abc", False),
+        (r"^\u00e9$", "é", True),
+        (r"^\\u00e9$", r"\u00e9", True),
+        (r"^\p{L}+$", "Ärger", True),
+        (r"^\S$", "é", True),
+        ("^.$", "\ud800", True),
+        ("^.$", "\x00", True),
+        ("^a$", "a\n", False),
+    ],
+)
+def test_patterns_as_ecmascript_has_them(pattern: str, text: str, fits: bool) -> None:
+    """DA-7. Found anywhere unless anchored."""
+    assert schema_problem({"pattern": pattern}) is None
+    assert (misfits({"pattern": pattern}, text) == []) is fits
+
+
+def test_pattern_properties_and_additional_ones() -> None:
+    """DA-7. As the standard has them."""
+    schema = {"properties": {"a": {}}, "patternProperties": {"^x_": {"type": "integer"}}, "additionalProperties": False}
+    assert schema_problem({**schema, "required": ["x_1"]}) is None
+    assert misfits(schema, {"a": 1, "x_1": 2}) == []
+    assert [m.field for m in misfits(schema, {"x_1": "y"})] == ["x_1"]
+    assert "'b', 'c' were unexpected" in misfits(schema, {"b": 1, "c": 2})[0].message

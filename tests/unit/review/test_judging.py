@@ -61,6 +61,12 @@ def test_a_decision_fits_its_schema() -> None:
     assert judge(review, replace(APPROVE, reason="good evidence")) == Accepted()
 
 
+def test_a_pattern_of_a_decision_holds_up_nobody() -> None:
+    """AW-3. The schema is judged inside the run."""
+    review = replace(REVIEW, schemas={"approve": {"properties": {"reason": {"pattern": "^([a-z]+)*$"}}}})
+    assert "reason does not fit" in ignored(review, replace(APPROVE, reason="a" * 3_000 + "!"))
+
+
 @pytest.mark.parametrize("reason", ["", " ", "\n\t", "\x00", "\u200b"])
 def test_more_info_needs_words(reason: str) -> None:
     """DA-13. The reason is what the agent is told."""
