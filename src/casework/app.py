@@ -115,7 +115,8 @@ class App:
     def _workflows(self) -> Mapping[str, PinnedWorkflow]:
         from casework.graph.admission import admit  # noqa: PLC0415 - as above
 
-        admitted = admit(self._read(), self.toolbox.names, scripts=self.scripts)
+        tools = {schema.name: schema.parameters for schema in self.toolbox.schemas()}
+        admitted = admit(self._read(), tools, scripts=self.scripts)
         return MappingProxyType({pinned.name: pinned for pinned in admitted})
 
     def _read(self) -> list[Manifest]:

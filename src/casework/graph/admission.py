@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from casework.errors import ExpressionError, ManifestError
 from casework.graph import expressions, templates
 from casework.graph.bundle import PinnedWorkflow
+from casework.graph.input_paths import expression_problems, template_problems
 from casework.graph.json_schemas import schema_problem
 from casework.graph.loading import nearest
 from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider, Manifest, Node, Resource
@@ -42,7 +43,8 @@ def admit(
 ) -> list[PinnedWorkflow]:
     """Each workflow of `manifests` with what it refers to, in their order.
 
-    `tools` are the names of the registered tools; `scripts` those of scripted models, None where they are not known.
+    `tools` are the names of the registered tools, or a mapping of each to the JSON Schema of its arguments, by which
+    those of TOOL nodes are checked. `scripts` are those of scripted models, None where they are not known.
 
     Raises:
         ManifestError: something does not hold; lists every problem with the resource and the node.
@@ -117,12 +119,16 @@ def _workflow_problems(
         yield from _fields(node, place)
         yield from _references(node, place, agents, tools)
         yield from _texts(node, place, names)
+        yield from _inputs(node, place, spec.input)
+        if isinstance(tools, Mapping):
+            yield from _arguments(node, place, tools)
     for edge in spec.edges:
         source = spec.node(edge.source)
         condition = edge.condition.strip()
         if source and source.type in ("AGENT", "TOOL") and condition not in ("", "true", "false") and not edge.on_error:
             place = f"edge from {edge.source!r} to {edge.target!r}"
             yield from _holds(place, "condition", partial(expressions.check, condition, names))
+            yield from ((place, f"condition: {what}.") for what in expression_problems(condition, spec.input))
     yield from shape_problems(spec)
 
 
@@ -160,6 +166,36 @@ def _texts(node: Node, place: str, names: Collection[str]) -> Iterator[Problem]:
     yield from _schema("outputSchema", node.output_schema, place)
     for decision in node.decisions or ():
         yield from _schema(f"decision {decision.name!r}: schema", decision.json_schema, place)
+
+
+def _inputs(node: Node, place: str, schema: Mapping[str, Any] | None) -> Iterator[Problem]:
+    """Names of the input that its schema rules out."""
+    for what in expression_problems(node.expression or "", schema):
+        yield place, f"expression: {what}."
+    for field, value in (("inputTemplate", node.input_template), ("arguments", node.arguments)):
+        for text in templates.texts(value):
+            yield from ((place, f"{field}: {what}.") for what in template_problems(_paths(text), schema))
+
+
+def _paths(template: str) -> Collection[tuple[Any, ...]]:
+    try:
+        return templates.paths(template)
+    except ExpressionError:
+        return ()  # said where the template is checked
+
+
+def _arguments(node: Node, place: str, tools: Mapping[str, Any]) -> Iterator[Problem]:
+    """A TOOL node's arguments against those that its tool takes."""
+    schema = tools.get(node.tool) if node.tool is not None else None
+    if not isinstance(schema, Mapping):
+        return
+    known, given = schema.get("properties", {}), node.arguments or {}
+    for name in given:
+        if name not in known and schema.get("additionalProperties") is False:
+            yield place, f"arguments: {_unknown(f'argument of tool {node.tool!r}', name, known)}"
+    for name in schema.get("required", ()):
+        if name not in given:
+            yield place, f"arguments: tool {node.tool!r} needs {name!r}. Add it."
 
 
 def _holds(place: str, field: str, check: Callable[[], None]) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ somewhere, every name is known) is said by `admission`.
 
 from __future__ import annotations
 
+import difflib
 from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -227,7 +228,9 @@ class LlmProviderSpec(Part):
         if self.type == "scripted" and self.script is None:
             raise ValueError("a provider of type scripted needs `script`, the name of a script of the App")
         if self.type != "scripted" and self.script is not None:
-            raise ValueError(f"`script` is for type scripted, not {self.type}")
+            near = difflib.get_close_matches(self.type.casefold(), ("scripted", "openai"), n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"`script` is for type scripted, not {self.type!r:.60}{hint}")
         return self
 
 

@@ -8,7 +8,7 @@ a list or object as JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -38,6 +38,7 @@ _PART = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
 class _Parsed:
     template: Any
     names: frozenset[str]
+    paths: tuple[tuple[Any, ...], ...]
 
 
 def check(source: str, names: Collection[str]) -> None:
@@ -59,10 +60,25 @@ def check_all(arguments: Plain, names: Collection[str]) -> None:
     Raises:
         ExpressionError: as `check`.
     """
+    for text in texts(arguments):
+        check(text, names)
+
+
+def paths(source: str) -> tuple[tuple[Any, ...], ...]:
+    """The paths into the context that the template uses: names, indexes, and what else it computes, in their order.
+
+    Raises:
+        ExpressionError: it does not parse.
+    """
+    return _parse(source).paths
+
+
+def texts(arguments: Plain) -> Iterator[str]:
+    """Every text in a TOOL node's arguments."""
     if isinstance(arguments, str):
-        check(arguments, names)
+        yield arguments
     for item in _items(arguments):
-        check_all(item, names)
+        yield from texts(item)
 
 
 def render(source: str, context: Mapping[str, Any]) -> str:
@@ -142,7 +158,8 @@ def _parse(source: str) -> _Parsed:
         raise ExpressionError(
             f"{_shown(source)} uses the unknown filter {unknown[0]!r}. Known: {', '.join(sorted(known))}."
         )
-    return _Parsed(template, frozenset(found.globals))
+    paths = tuple(tuple(used.segments) for uses in found.globals.values() for used in uses)
+    return _Parsed(template, frozenset(found.globals), paths)
 
 
 def _closed(source: str) -> None:

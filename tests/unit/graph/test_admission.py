@@ -211,3 +211,41 @@ def test_a_graph_of_a_thousand_nodes_is_admitted_quickly(loan_manifests: Make) -
     began = time.monotonic()
     assert admit(loan_manifests({"initialNode": "n0", "nodes": nodes, "edges": edges}), TOOLS)
     assert time.monotonic() - began < 5
+
+
+CREDIT = {
+    "properties": {"applicant_id": {"type": "string"}, "depth": {"type": "integer"}},
+    "required": ["applicant_id"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"applicant": "x", "applicant_id": "y"}, "there is no argument of tool 'credit_check' 'applicant'"),
+        ({"applicant": "x", "applicant_id": "y"}, "Did you mean 'applicant_id'?"),
+        ({"depth": 1}, "tool 'credit_check' needs 'applicant_id'. Add it."),
+        (None, "tool 'credit_check' needs 'applicant_id'. Add it."),
+    ],
+)
+def test_arguments_of_a_tool_node_fit_its_tool(arguments: Any, says: str, loan: Loan, loan_manifests: Make) -> None:
+    """AW-17. What the tool would refuse at every run is refused before the first."""
+    node = {**TOOL, **({} if arguments is None else {"arguments": arguments})}
+    loan["nodes"].append(node)
+    loan["edges"][0] = edge("underwrite", "fetch")
+    loan["edges"].append(edge("fetch", "decision"))
+    with pytest.raises(ManifestError) as caught:
+        admit(loan_manifests(loan), {"credit_check": CREDIT, "income_verification": None})
+    assert f"node 'fetch': arguments: {says}" in str(caught.value) or says in str(caught.value)
+    node["arguments"] = {"applicant_id": "{{ input.id }}"}
+    assert admit(loan_manifests(loan), {"credit_check": CREDIT})
+
+
+@pytest.mark.parametrize(
+    ("kind", "near"), [("scriptd", "'scripted'"), ("Scripted", "'scripted'"), ("opnai", "'openai'")]
+)
+def test_a_misspelt_provider_type_is_suggested(kind: str, near: str) -> None:
+    """AW-5. `script` stands there, so a known type was meant."""
+    with pytest.raises(ValueError, match=f"Did you mean {near}"):
+        LlmProvider.model_validate({"metadata": {"name": "p"}, "spec": {"type": kind, "script": "loan"}})
