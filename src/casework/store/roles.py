@@ -1,7 +1,8 @@
 """The database roles, made once for a server and granted to the login that migrates.
 
-`casework_runtime` reads and writes the rows of runs and only reads the policy; `casework_policy_owner` writes the
-policy. Both have no login of their own: an installation grants them to its logins. Roles belong to the server and not
+`casework_runtime` reads and writes the rows of runs, deletes none, and only reads the policy; `casework_policy_owner`
+writes the policy; `casework_retention` deletes whole runs that have ended. None has a login of its own: an installation
+grants them to its logins. Roles belong to the server and not
 to a database, so another database's migration may make them at the same moment.
 """
 
@@ -16,11 +17,13 @@ from casework.errors import MigrationError
 
 RUNTIME = "casework_runtime"
 POLICY_OWNER = "casework_policy_owner"
+RETENTION = "casework_retention"
+ALL = (RUNTIME, POLICY_OWNER, RETENTION)
+_ONLY_MADE = frozenset({RETENTION})
+"""The migrating login owns the tables, so it needs no such right; it need not be able to give it either."""
 
 
-async def ensure_roles(
-    conn: AsyncConnection[tuple[object, ...]], roles: Sequence[str] = (RUNTIME, POLICY_OWNER)
-) -> None:
+async def ensure_roles(conn: AsyncConnection[tuple[object, ...]], roles: Sequence[str] = ALL) -> None:
     """Make the roles where they are absent, and let the present login take them. `conn` is in autocommit.
 
     Raises:
@@ -29,7 +32,7 @@ async def ensure_roles(
     for role in roles:
         if not await _exists(conn, role):
             await _create(conn, role)
-        if not await _may_take(conn, role):
+        if role not in _ONLY_MADE and not await _may_take(conn, role):
             await _grant(conn, role)
 
 

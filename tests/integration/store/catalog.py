@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 SCHEMAS = "('agent_ops', 'agent_policy', 'casework_auth', 'casework_meta')"
+ROLES = "('casework_runtime', 'casework_policy_owner', 'casework_retention')"
 
 LINES = f"""
 with relations as (
@@ -44,11 +45,11 @@ from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname in 
 union all
 select 'grant ' || g.privilege_type || ' on ' || r.name || ' to ' || g.grantee::regrole
 from relations r cross join lateral aclexplode(r.relacl) g
-where g.grantee::regrole::text in ('casework_runtime', 'casework_policy_owner')
+where g.grantee::regrole::text in {ROLES}
 union all
 select 'grant ' || g.privilege_type || ' on schema ' || n.nspname || ' to ' || g.grantee::regrole
 from pg_namespace n cross join lateral aclexplode(n.nspacl) g
-where n.nspname in {SCHEMAS} and g.grantee::regrole::text in ('casework_runtime', 'casework_policy_owner')
+where n.nspname in {SCHEMAS} and g.grantee::regrole::text in {ROLES}
 order by 1
 """
 

@@ -102,13 +102,14 @@ async def test_run_is_not_born_with_an_outcome(db: Database, run_id: UUID) -> No
         await execute(db, "update agent_ops.agent_runs set outcome = 'approved' where run_id = %s", run_id)
 
 
-async def test_accepted_decision_is_kept_as_given(db: Database, run_id: UUID) -> None:
-    """DA-12. An accepted decision can be neither rewritten nor taken away while its run is there."""
+async def test_accepted_decision_is_kept_as_given(db: Database, admin_db: Database, run_id: UUID) -> None:
+    """DA-12. An accepted decision can be neither rewritten nor taken away while its run is there, by the owner too."""
     await accept(db, run_id, command="reject", outcome="declined")
+    rewrite = "update agent_ops.agent_review_decisions set outcome = 'approved' where run_id = %s"
     with pytest.raises(ConflictError, match="is kept as it was given"):
-        await execute(db, "update agent_ops.agent_review_decisions set outcome = 'approved' where run_id = %s", run_id)
+        await execute(admin_db, rewrite, run_id)
     with pytest.raises(ConflictError, match="is kept as it was given"):
-        await execute(db, "delete from agent_ops.agent_review_decisions where run_id = %s", run_id)
+        await execute(admin_db, "delete from agent_ops.agent_review_decisions where run_id = %s", run_id)
 
 
 async def test_one_accepted_decision_per_review(db: Database, run_id: UUID) -> None:
@@ -162,28 +163,96 @@ async def test_decided_review_never_opens_again(db: Database, run_id: UUID) -> N
         )
 
 
-async def test_applied_workflow_never_changes(db: Database) -> None:
-    """A version is immutable."""
+async def test_applied_workflow_never_changes(db: Database, admin_db: Database) -> None:
+    """A version is immutable, for the owner too."""
     async with db.transaction() as conn:
         await workflows.publish(conn, TENANT, "loan", {"a": 1}, "h1")
     with pytest.raises(ConflictError, match="workflow_versions_immutable"):
-        await execute(db, "update agent_ops.workflow_versions set bundle = '{}'")
+        await execute(admin_db, "update agent_ops.workflow_versions set bundle = '{}'")
 
 
-async def test_deleting_a_run_takes_all_that_is_its_own(db: Database, run_id: UUID) -> None:
+async def test_retention_takes_a_run_and_all_that_is_its_own(db: Database, database_dsn: str, run_id: UUID) -> None:
     """DA-29. Foreign keys cascade from a run to every table with a run_id, the accepted decision included."""
     await accept(db, run_id)
     await claim(db, tool_claim(run_id))
     await commit(db, done(run_id, 1))
-    await apply(db, run_id, event("agent.started"))
+    await apply(db, run_id, event("agent.started"), running(2, status="COMPLETED", outcome="approved", at=at(30)))
     found = await fetch(
         db,
         "select table_name from information_schema.columns where table_schema = 'agent_ops' and column_name = 'run_id'",
     )
-    assert await execute(db, "delete from agent_ops.agent_runs where run_id = %s", run_id) == 1
+    assert len(found) > 10
+    async with await Database.open(database_dsn, role="casework_retention") as retention:
+        assert await execute(retention, DELETE, run_id) == 1
     for row in found:
         left = await fetch(db, f"select 1 from agent_ops.{row['table_name']} where run_id = %s", run_id)
         assert not left, row["table_name"]
+
+
+DELETE = "delete from agent_ops.agent_runs where run_id = %s"
+
+
+async def test_an_open_run_is_deleted_by_nobody(admin_db: Database, db: Database, run_id: UUID) -> None:
+    """A run goes only when it has ended, whoever asks."""
+    for entries in ([], [running(1)], [running(2, status="AWAITING_REVIEW")]):
+        await apply(db, run_id, *entries)
+        with pytest.raises(ConflictError, match="agent_runs_deleted_when_ended"):
+            await execute(admin_db, DELETE, run_id)
+
+
+async def test_retention_takes_whole_runs_only(database_dsn: str, db: Database, run_id: UUID) -> None:
+    """The role for retention reads and deletes runs, and can neither write one nor take a part of it."""
+    await apply(db, run_id, event("agent.started"))
+    async with await Database.open(database_dsn, role="casework_retention") as retention:
+        for statement in (
+            "delete from agent_ops.agent_events",
+            "delete from agent_ops.workflow_versions",
+            "select * from agent_ops.agent_messages",
+            "update agent_ops.agent_runs set failure = 'x'",
+            "select * from casework_auth.tokens",
+        ):
+            with pytest.raises(FatalError, match="lacks a right"):
+                await execute(retention, statement)
+
+
+KEPT = [
+    "agent_context",
+    "agent_events",
+    "agent_logs",
+    "agent_messages",
+    "agent_policy_uses",
+    "agent_review_decisions",
+    "agent_reviews",
+    "agent_run_metrics",
+    "agent_runs",
+    "agent_step_attempts",
+    "agent_steps",
+    "agent_turn_metrics",
+    "workflow_versions",
+]
+WRITTEN_ONCE = [
+    "agent_events",
+    "agent_logs",
+    "agent_messages",
+    "agent_policy_uses",
+    "agent_review_decisions",
+    "workflow_versions",
+]
+
+
+async def test_runtime_deletes_and_rewrites_no_evidence(db: Database, admin_db: Database) -> None:
+    """DA-24. DA-40. The runtime's role deletes no row of any table, and updates none that is written once."""
+    found = await fetch(
+        admin_db,
+        "select relname from pg_class where relnamespace = 'agent_ops'::regnamespace and relkind = 'r' order by 1",
+    )
+    assert [row["relname"] for row in found] == KEPT
+    statements = [f"delete from agent_ops.{name}" for name in KEPT]
+    statements += [f"truncate agent_ops.{name} cascade" for name in KEPT]
+    statements += [f"update agent_ops.{name} set tenant = 'x'" for name in WRITTEN_ONCE]
+    for statement in statements:
+        with pytest.raises(FatalError, match="lacks a right"):
+            await execute(db, statement)
 
 
 BEYOND_THE_RUNTIME = [

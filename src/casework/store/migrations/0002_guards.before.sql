@@ -36,6 +36,18 @@ end $$;
 create trigger agent_runs_guard before insert or update on agent_ops.agent_runs
     for each row execute function agent_ops.guard_run();
 
+-- A run goes as a whole, and only when it has ended: until then the engine still writes to it.
+create function agent_ops.guard_run_delete() returns trigger language plpgsql set search_path = pg_catalog as $$
+begin
+    if old.status not in ('COMPLETED', 'FAILED', 'CANCELLED') then
+        raise exception 'Run % is % and is not deleted before it has ended; cancel it first.', old.run_id, old.status
+            using errcode = 'check_violation', constraint = 'agent_runs_deleted_when_ended';
+    end if;
+    return old;
+end $$;
+create trigger agent_runs_guard_delete before delete on agent_ops.agent_runs
+    for each row execute function agent_ops.guard_run_delete();
+
 -- A ledger row: a committed result is never rewritten, and the fence only grows.
 create function agent_ops.guard_step() returns trigger language plpgsql set search_path = pg_catalog as $$
 begin
