@@ -40,7 +40,7 @@ class Cursor:
             moment = datetime.fromisoformat(at)
             instant(moment)
             return cls(moment, UUID(found))
-        except (ValueError, binascii.Error, InputError) as error:
+        except (ValueError, OverflowError, binascii.Error, InputError) as error:
             raise InputError(
                 f"after={text[:100]!r} is no cursor. Pass the `next` of the page before, as it came.", field="after"
             ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,11 @@ ROLES = ("viewer", "reviewer", "operator", "admin")
 PREFIX = "cw_"
 _LONGEST = 200
 _ID_LENGTH = 12
+LONGEST_PRINCIPAL = 200
+LONGEST_TENANT = 100
+"""As long as a run's tenant may be."""
+_NO_NAME = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Control characters (NUL, line ends), halves of characters, line and paragraph separators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +58,12 @@ async def create(conn: Connection, principal: str, tenant: str, roles: Iterable[
 
     Raises:
         BlankIdError: principal or tenant is blank.
-        InputError: no role is given, or one that does not exist.
+        InputError: no role is given, or one that does not exist; principal or tenant is too long or has characters
+            that no name has.
     """
     wanted = sorted(set(roles))
-    for field, text in (("principal", principal), ("tenant", tenant)):
-        if not text.strip():
-            raise BlankIdError(field, text)
+    _check_name("principal", principal, LONGEST_PRINCIPAL)
+    _check_name("tenant", tenant, LONGEST_TENANT)
     unknown = [role for role in wanted if role not in ROLES]
     if unknown or not wanted:
         named = ", ".join(map(repr, unknown)) or "none"
@@ -66,6 +72,16 @@ async def create(conn: Connection, principal: str, tenant: str, roles: Iterable[
     params = queries.Writing(tenant=tenant, hash=_hash(token), principal=principal, roles=wanted)
     await queries.run(conn, _SQL["create"], params)
     return token
+
+
+def _check_name(field: str, text: str, longest: int) -> None:
+    if not text.strip():
+        raise BlankIdError(field, text)
+    if len(text) > longest:
+        raise InputError(f"{field} {text[:40]!r}... has {len(text):,} characters. Use at most {longest}.", field=field)
+    odd = next((char for char in text if unicodedata.category(char) in _NO_NAME), None)
+    if odd is not None:
+        raise InputError(f"{field} {text!r} has the character {odd!r}. Use printable characters only.", field=field)
 
 
 def _hash(token: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
@@ -70,6 +71,39 @@ async def test_blank_principal_is_refused(admin_db: Database) -> None:
     """Blank ids are refused at every door."""
     with pytest.raises(BlankIdError, match="principal"):
         await create(admin_db, "  ")
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        *(
+            (field, text)
+            for field in ("principal", "tenant")
+            for text in ("a\x00b", "a\nb", "\x1b[31m", "\ud800", "\u2028")
+        ),
+        ("principal", "x" * 201),
+        ("tenant", "x" * 201),
+        ("tenant", "x" * 101),
+    ],
+)
+async def test_odd_names_are_refused_before_the_database_sees_them(admin_db: Database, field: str, text: str) -> None:
+    """DA-37. Control characters, half characters and too long names: an InputError that names the field."""
+    given = {"principal": "grace", "tenant": TENANT, field: text}
+    async with admin_db.transaction() as conn:
+        with pytest.raises(InputError) as caught:
+            await tokens.create(conn, **given, roles=["viewer"])
+    assert caught.value.field == field
+    assert len(str(caught.value)) < 300
+    assert await fetch(admin_db, "select 1 from casework_auth.tokens") == []
+
+
+async def test_long_names_and_those_of_all_scripts_are_taken(admin_db: Database) -> None:
+    """DA-37. Up to the bound, whatever the script."""
+    for name in ("x" * tokens.LONGEST_PRINCIPAL, "Zo\u00eb \u7530\u4e2d \U0001f600", "o'brien@example.com"):
+        await create(admin_db, name)
+    async with admin_db.transaction() as conn:
+        assert await tokens.list_tokens(conn, "t\x00") == []
+        assert await tokens.list_tokens(conn, "t\ud800") == []
 
 
 async def test_runtime_makes_no_token(db: Database) -> None:

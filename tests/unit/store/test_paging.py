@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
@@ -36,6 +37,14 @@ def test_what_is_no_cursor_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"is no cursor\. Pass the `next`") as caught:
         Cursor.decode(text)
     assert caught.value.field == "after"
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999-23:59"])
+def test_a_time_outside_of_all_years_is_refused(at: str) -> None:
+    """A zone may move the first and the last year out of what a time can be; the database holds no such row either."""
+    text = base64.urlsafe_b64encode(f"{at}|{SOME.id}".encode()).decode().rstrip("=")
+    with pytest.raises(InputError, match="is no cursor"):
+        Cursor.decode(text)
 
 
 @given(st.text())
