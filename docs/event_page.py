@@ -15,6 +15,11 @@ KINDS = {
     "agent.run_failed": ("the run", "it ended FAILED", "`failure`"),
     "agent.run_cancelled": ("the run", "it ended CANCELLED", "`failure`: by whom and why"),
     "agent.run_cancel_requested": ("the run", "somebody asked it to stop", "`by`, `reason`"),
+    "agent.run_cancel_ignored": (
+        "the run",
+        "it had come to another end before it could stop; that end stands",
+        "`by`, `why`: the end it came to",
+    ),
     "agent.node_started": ("a visit", "a graph node is entered", "`node`"),
     "agent.node_completed": ("a visit", "the visit succeeded", "`node`"),
     "agent.node_failed": ("a visit", "the visit failed; an `onError` edge may catch it", "`node`, `error`"),

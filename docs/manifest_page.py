@@ -43,7 +43,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "DecisionSpec": {
         "name": "The command, as in `approve`; the condition of its edge.",
         "schema": "JSON Schema for the decision as an object with `decision`, `reason` and `reviewer`.",
-        "outcome": "What the run's `outcome` becomes where this decision's edge ends the run.",
+        "outcome": "What the run's `outcome` becomes where this decision's edge leads to `end`; where it leads to "
+        "another node it does not count.",
     },
     "Edge": {
         "from": "Id of a node.",
@@ -186,6 +187,11 @@ _CONTEXT = (
     "**CEL.** Unknown names are refused at admission. A field that may be absent is asked for with `has()`. Whole "
     "numbers are integers; a number with a fraction arrives as text with all its digits and is compared exactly by "
     '`compare(input.amount, "1000.00") > 0`. At most 1,000 bytes and 8 macros.',
+    "**What admission knows of names.** Refused: a first name that is none of these, an unknown filter or tag, a text "
+    "that does not parse, an expression that cannot be true or false, and a field of `input` that the workflow's input "
+    "schema rules out (with `properties` and `additionalProperties: false`). Not refused, since it shows only in a run: "
+    "other fields inside one of these names, a node in `review.NODE` or `errors.NODE` that is none, an output that no "
+    "node on the way has given yet. In a run each is an error that names it.",
     '**Liquid.** Strict: a name that is not there is an error, `{{ x | default: "none" }}` asks. One pass: what a '
     "person or a model wrote never becomes a template. At most 20,000 characters.",
 )

@@ -13,11 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.commands import commands
+from tests.docs.outputs import fits, shown
 from tests.docs.pages import ROOT, blocks
 
 PAGE = ROOT / "docs/getting_started.md"
-LINES = [call.words for block in blocks(PAGE) for call in commands(block) if call.words[:1] == ["casework"]]
+STEPS = [
+    (call.words, output)
+    for block in blocks(PAGE)
+    if block.language in ("sh", "console")
+    for call, output in shown(block)
+    if call.words[:1] == ["casework"]
+]
 DEADLINE_S = 60.0
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 CONFLICT = 3
@@ -62,7 +68,7 @@ class Reader:
 def reader(tmp_path: Path) -> Iterator[Reader]:
     (tmp_path / "src").symlink_to(ROOT / "src")
     made = Reader(tmp_path)
-    dev = made.start(LINES[0])
+    dev = made.start(STEPS[0][0])
     try:
         deadline = time.monotonic() + DEADLINE_S
         while "Ready." not in (told := (tmp_path / "dev.out").read_text()):
@@ -78,12 +84,18 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def test_getting_started_is_done_as_it_says(reader: Reader) -> None:
-    """DA-13. DA-34. DA-46. From the request to the trail, by the page's own commands; the late answer is refused."""
-    assert LINES[0][:2] == ["casework", "dev"]
-    for words in LINES[1:]:
+    """DA-13. DA-34. DA-46. From the request to the trail, by the page's own commands; the late answer is refused.
+
+    Where the page shows an output it is the output that one gets.
+    """
+    assert STEPS[0][0][:2] == ["casework", "dev"]
+    started = (reader.folder / "dev.out").read_text()
+    assert fits(STEPS[0][1], started), started
+    for words, output in STEPS[1:]:
         done = reader.types(words)
         late = any(UUID.fullmatch(word) for word in words)
         assert done.returncode == (CONFLICT if late else 0), (words, done.stdout, done.stderr)
         reader.notes(done.stdout)
+        assert not output or fits(output, done.stdout + done.stderr), f"{words} prints\n{done.stdout}{done.stderr}"
     assert len(reader.decided) == 2
     assert done.stdout.rstrip().endswith("The trail is whole.")
