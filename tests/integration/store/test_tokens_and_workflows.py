@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
-from itertools import product
 from typing import Any
 
 import pytest
