@@ -77,6 +77,11 @@ def need_of(endpoint: object) -> Role | str | None:
     return found
 
 
+def is_open(endpoint: object) -> bool:
+    """Whether an endpoint asks for no token."""
+    return need_of(endpoint) == _OPEN
+
+
 bearer = HTTPBearer(
     auto_error=False, scheme_name="token", description="A token made by `casework token create`, roles with it."
 )

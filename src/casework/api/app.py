@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Security
+from fastapi import Depends, FastAPI, Security
 
 from casework.api import health, metrics, openapi, problems, reviews, runs, workflows
 from casework.api.access import authorize
+from casework.api.paging import known_only
 from casework.api.services import Services
 from casework.durable.client import RunClient
 from casework.settings import Settings
@@ -57,7 +58,7 @@ def _bare(**options: Any) -> FastAPI:
         title="Casework",
         version=version("casework"),
         description="Runs of agents that work cases, their evidence, and the decisions of people.",
-        dependencies=[Security(authorize)],
+        dependencies=[Security(authorize), Depends(known_only)],
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

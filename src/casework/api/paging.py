@@ -1,18 +1,53 @@
-"""Query parameters that several routes share, and the way from a cursor's text and back."""
+"""Query parameters: those that several routes share, the way from a cursor's text and back, the refusal of others."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 
+from casework.api.access import is_open
 from casework.api.requests import Short
-from casework.errors import InputError
+from casework.errors import FieldsError, InputError
 from casework.store.paging import Cursor, Page
 
 Limit = Annotated[int, Query(ge=1, le=200, description="Most rows of one page.")]
 CursorText = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the page before.")]
 TextFilter = Annotated[Short | None, Query()]
+
+
+def known_only(request: Request) -> None:
+    """Refuse query parameters that the route does not know: a misspelt filter would silently be none.
+
+    Raises:
+        FieldsError: there are such; each is named.
+    """
+    route = request.scope.get("route")
+    if not isinstance(route, APIRoute) or is_open(route.endpoint):
+        return  # health checks are asked by machines that add what they like
+    known = _names(route.dependant)
+    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+    if unknown:
+        errors = [{"field": name[:100], "message": _unknown(name, known)} for name in unknown[:20]]
+        shown = ", ".join(repr(error["field"]) for error in errors)
+        raise FieldsError(f"The route has no query parameter {shown}.", errors)
+
+
+def _names(dependant: Dependant) -> list[str]:
+    own = [field.alias for field in dependant.query_params]
+    return own + [name for inner in dependant.dependencies for name in _names(inner)]
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"is no query parameter here; {f'did you mean {near[0]!r}?' if near else _listed(known)}"
+
+
+def _listed(known: list[str]) -> str:
+    return f"there are: {', '.join(known)}" if known else "there are none"
 
 
 def cursor_of(text: str | None) -> Cursor | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
@@ -59,7 +60,19 @@ _KINDS: dict[type[Exception], Kind] = {
     UnreachableError: Kind(503, "unavailable", "A server that is needed cannot be reached"),
     RetryableError: Kind(503, "unavailable", "A server that is needed cannot be reached"),
 }
-_HTTP_SLUGS = {404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "media-type", 400: "bad-request"}
+_HTTP_KINDS = {
+    400: Kind(400, "bad-request", "The request cannot be read"),
+    404: _KINDS[NotFoundError],
+    405: Kind(405, "method-not-allowed", "The path knows no such method"),
+    413: Kind(413, "too-large", "The body is too large"),
+    415: Kind(415, "media-type", "The body is not sent as JSON"),
+}
+"""Problems of the HTTP door itself, by their status."""
+
+
+def kinds() -> list[Kind]:
+    """Every kind of problem that can be answered, by status and type."""
+    return sorted({*_KINDS.values(), *_HTTP_KINDS.values(), _INTERNAL})
 
 
 def problem(
@@ -109,12 +122,12 @@ async def _unforeseen(_: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    slug = _HTTP_SLUGS.get(error.status_code, "http")
+    allowed = (error.headers or {}).get("Allow", "another method")
     details = {
         404: f"There is nothing at {request.url.path}. The paths are listed in /openapi.json.",
-        405: f"{request.method} is not possible at {request.url.path}.",
+        405: f"{request.method} is not possible at {request.url.path}. Use {allowed}.",
     }
-    kind = Kind(error.status_code, slug, str(error.detail))
+    kind = _HTTP_KINDS.get(error.status_code) or Kind(error.status_code, "http", HTTPStatus(error.status_code).phrase)
     return problem(kind, details.get(error.status_code, str(error.detail)), headers=error.headers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from casework.api import problems
 from casework.api.access import Role, needs
 from casework.errors import ConflictError, FatalError, StoreUnavailableError, UnreachableError
 from tests.integration.api.conftest import Door
@@ -84,3 +85,31 @@ async def test_the_document_is_complete(door: Door) -> None:
             good = next(operation["responses"][code] for code in announced if code.startswith("2"))
             assert "$ref" in good["content"]["application/json"]["schema"], path
     assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+async def test_a_query_parameter_that_no_route_knows_is_named(door: Door) -> None:
+    answer = await door.get("/v1/runs", statuss="done", x=1)
+    assert answer.status == 422
+    assert answer.body["errors"][0] == {
+        "field": "statuss",
+        "message": "is no query parameter here; did you mean 'status'?",
+    }
+    assert answer.body["errors"][1]["field"] == "x"
+    assert (await door.post("/v1/runs", {}, dry="1")).body["errors"][0]["field"] == "dry"
+    assert (await door.get("/v1/runs", role=None, statuss="done")).status == 401, "who asks comes first"
+    assert (await door.get("/healthz", role=None, probe="1")).status == 200
+
+
+async def test_a_title_names_the_kind_and_the_detail_the_case(door: Door) -> None:
+    answers = [
+        await door.post("/v1/runs", content=b"{}", headers={"Content-Type": "text/csv"}),
+        await door.post("/v1/runs", content=b" " * 1_100_000),
+        await door.ask("DELETE", "/v1/runs"),
+        await door.get("/v1/nothing"),
+    ]
+    assert [answer.status for answer in answers] == [415, 413, 405, 404]
+    known = {problems.TYPE_PREFIX + kind.slug: kind.title for kind in problems.kinds()}
+    for answer in answers:
+        assert answer.body["title"] == known[answer.body["type"]]
+        assert answer.body["title"] != answer.body["detail"]
+    assert known.keys() >= {problems.TYPE_PREFIX + slug for slug in ("internal", "bad-request")}
