@@ -189,7 +189,7 @@ _CONTEXT = (
     '`compare(input.amount, "1000.00") > 0`. At most 1,000 bytes and 8 macros.',
     "**What admission knows of names.** Refused: a first name that is none of these, an unknown filter or tag, a text "
     "that does not parse, an expression that cannot be true or false, and a field of `input` that the workflow's input "
-    "schema rules out (with `properties` and `additionalProperties: false`). Not refused, since it shows only in a run: "
+    "schema rules out (`properties` with `additionalProperties: false`). Not refused, since it shows only in a run: "
     "other fields inside one of these names, a node in `review.NODE` or `errors.NODE` that is none, an output that no "
     "node on the way has given yet. In a run each is an error that names it.",
     '**Liquid.** Strict: a name that is not there is an error, `{{ x | default: "none" }}` asks. One pass: what a '

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from casework.children.ports import free_port
 from tests.docs.outputs import fits, shown
 from tests.docs.pages import ROOT, blocks
 
@@ -39,9 +40,11 @@ class Reader:
         self.decided: list[str] = []
 
     def start(self, words: list[str]) -> subprocess.Popen[bytes]:
+        # The page's port may be another program's here, and the page does not show what is said then.
+        environment = {**self.environment, "CASEWORK_API_PORT": str(free_port())}
         with (self.folder / "dev.out").open("wb") as out:
             return subprocess.Popen(
-                [sys.executable, "-m", *words], cwd=self.folder, env=self.environment, stdout=out, stderr=out
+                [sys.executable, "-m", *words], cwd=self.folder, env=environment, stdout=out, stderr=out
             )
 
     def types(self, words: list[str]) -> subprocess.CompletedProcess[str]:
