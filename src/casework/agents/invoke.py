@@ -196,21 +196,13 @@ def _sorted(tool: Tool, error: BaseException, *, expired: bool) -> OperationErro
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, OperationError):
-        return _mended(error)
+        return scrub.mended(error, os.environ)
     if isinstance(error, CaseworkError):
         return ToldError(_told(f"{tool.name}: {error}"))
     if isinstance(error, TimeoutError) and expired:
         return RetryableError(f"Tool '{tool.name}' gave no answer within its deadline of {tool.timeout:g} s.")
     said = str(error) if isinstance(error, _ToolExitError) else scrub.words_of(error)
     return RetryableError(_told(f"Tool '{tool.name}' failed: {said}"))
-
-
-def _mended(error: OperationError) -> OperationError:
-    """The tool's own error, of its own class, with what it says made fit to be kept."""
-    error.args = (_told(str(error)),)
-    if isinstance(error, RetryableError):
-        error.retry_after = scrub.delay(error.retry_after)
-    return error
 
 
 def _told(text: str) -> str:

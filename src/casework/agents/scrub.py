@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from casework.errors import OperationError, RetryableError
 from casework.values import clean, shortened
 
 LONGEST_DELAY = 300.0
@@ -42,15 +43,28 @@ def told(text: str, environment: Mapping[str, str], secrets: Iterable[str] = ())
     return shortened(str(clean(scrubbed(text, environment, secrets)).value))
 
 
+def mended(error: OperationError, environment: Mapping[str, str]) -> OperationError:
+    """`error` itself, of its own class, with what it says made fit to be kept."""
+    error.args = (told(str(error), environment),)
+    if isinstance(error, RetryableError):
+        error.retry_after = delay(error.retry_after)
+    return error
+
+
 def words_of(error: BaseException) -> str:
     """Class and text of an error that may be anything; of a group, those of its parts."""
     if isinstance(error, BaseExceptionGroup):
         return f"{type(error).__name__} of " + "; ".join(words_of(part) for part in error.exceptions[:5])
-    try:
-        text = str(error)
-    except Exception as fault:  # noqa: BLE001 - whatever its __str__ raises
-        text = f"its text cannot be read ({type(fault).__name__})"
+    text = text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an error that may be anything."""
+    try:
+        return str(error)
+    except Exception as fault:  # noqa: BLE001 - whatever its __str__ raises
+        return f"its text cannot be read ({type(fault).__name__})"
 
 
 def delay(seconds: object) -> float | None:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from casework.agents.model import LanguageModel
-from casework.errors import FatalError
+from casework.errors import FatalError, RetryableError
 from casework.graph.manifests import AiAgent, LlmProvider
+from casework.models.layer import LAYER, is_half_made
 from casework.models.provider import DEADLINE, BuiltModel, ProviderModel, ProviderOptions
 from casework.models.scripted import Script, ScriptedModel
 from casework.values import content_hash
@@ -23,6 +24,7 @@ from casework.values import content_hash
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach an address: one that is not there should not use up the attempt."""
 
+_OWN = ("scripted", "openai")
 _INSTALL = "Install 'casework[models]', or the provider's own package."
 _NO_KEY = "not-set"
 """Sent where an address needs no key: the client insists on one."""
@@ -89,8 +91,19 @@ class Models:
                 )
             return spec.type, text
         kind, colon, name = text.partition(":")
-        if colon and name and (kind in ("scripted", "openai") or (spec and kind == spec.type) or _known(kind)):
+        if colon and (kind in _OWN or (spec and kind == spec.type) or _known(kind)):
+            if not name.strip():
+                raise FatalError(f"Model {text!r:.200}: the model's name is missing. Write '{kind}:MODEL'.")
             return kind, name
+        if colon and not kind.strip():
+            raise FatalError(f"Model {text!r:.200}: the provider's name is missing. Write 'openai{text:.200}', say.")
+        if colon and (spec is None or spec.type == "scripted"):
+            near = difflib.get_close_matches(kind.casefold(), _OWN, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise FatalError(
+                f"Model {text!r:.200}: there is no provider {kind!r:.100}.{hint} Write 'openai:MODEL', 'scripted:NAME' "
+                "or another that pydantic-ai knows."
+            )
         if spec is None or spec.type == "scripted":
             raise FatalError(
                 f"Model {text!r} does not say whose it is. Write 'openai:{text}', 'scripted:NAME' or 'PROVIDER:MODEL'."
@@ -111,6 +124,8 @@ class Models:
             try:
                 return self._openai(name, provider) if kind == "openai" else _any(kind, name, provider)
             except ImportError as error:
+                if is_half_made(error):
+                    raise RetryableError(f"{kind}:{name} cannot be loaded yet: {error}") from None
                 raise FatalError(f"{kind}:{name} needs a package that is not installed: {error}. {_INSTALL}") from None
 
         return ProviderModel(f"{kind}:{name}", build, self._options(provider))
@@ -152,16 +167,19 @@ class Models:
 
 
 def _known(kind: str) -> bool:
-    try:
-        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - heavy, and only for other providers
-
-        infer_provider_class(kind)
-    except ValueError:
+    if not kind.strip():
         return False
-    except ImportError:
-        # Known, but its package is not here: that is said when it is asked.
+    with LAYER:
+        try:
+            from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415 - heavy, only for other providers
+
+            infer_provider_class(kind)
+        except ValueError:
+            return False
+        except ImportError:
+            # Known, but its package is not here: that is said when it is asked.
+            return True
         return True
-    return True
 
 
 def _key(provider: LlmProvider | None) -> str | None:

@@ -112,9 +112,11 @@ def _arguments(args: str | Mapping[str, Any] | None) -> Plain:
     """What the model sent, as plain data; a text that is no JSON stays a text, and the tool says what is wrong."""
     if not args:
         return {}
+    if not isinstance(args, str):
+        return loads(dumps(args))
     try:
-        return loads(args) if isinstance(args, str) else loads(dumps(args))
-    except (ValueError, RecursionError):
+        return loads(args)
+    except ValueError:
         return args
 
 

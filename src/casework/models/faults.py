@@ -6,10 +6,12 @@ For good (FatalError): every other 4xx, an exhausted quota, blocked content, an 
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
-from casework.errors import FatalError, OperationError, RetryableError
+from casework.agents import scrub
+from casework.errors import FatalError, OperationError, RetryableError, UnserialisableError
 
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_ACCESS = frozenset({401, 403})
@@ -27,6 +29,8 @@ def classified(error: Exception, reference: str, key: str | None = None) -> Oper
     from pydantic_ai import exceptions as theirs  # noqa: PLC0415 - loaded by now, and heavy
 
     said = _said(error, key)
+    if isinstance(error, UnserialisableError):
+        return FatalError(f"{reference}: its answer cannot be kept: {said}.")
     found: OperationError
     match error:
         case theirs.ModelQuotaExceededError():
@@ -49,7 +53,7 @@ def classified(error: Exception, reference: str, key: str | None = None) -> Oper
 def _of_status(error: Any, reference: str, said: str) -> OperationError:
     status = error.status_code
     if status in _PASSING or status >= 500:
-        return RetryableError(f"{reference}: HTTP {status}: {said}", retry_after=error.retry_after)
+        return RetryableError(f"{reference}: HTTP {status}: {said}", retry_after=scrub.delay(error.retry_after))
     if status in _REFUSED_ACCESS:
         # Providers repeat a part of the key here, so nothing they say is repeated.
         return FatalError(f"{reference}: HTTP {status}: access is refused. Check the provider's key and its rights.")
@@ -62,7 +66,6 @@ def _said(error: Exception, key: str | None) -> str:
     """What the provider says, in one line, shortened, without the key or anything that looks like one."""
     body = getattr(error, "body", None)
     text = body.get("message") if isinstance(body, dict) else None
-    line = " ".join(str(text or error).split())
-    if key:
-        line = line.replace(key, "***")
-    return _SECRETS.sub("***", line)[:_SHOWN].rstrip(".")
+    line = " ".join(str(text or scrub.text_of(error)).split())
+    # Shortened last: a secret that is cut in two is not found any more.
+    return _SECRETS.sub("***", scrub.told(line, os.environ, [key] if key else ()))[:_SHOWN].rstrip(".")

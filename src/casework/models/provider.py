@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from casework.agents.messages import Request
 from casework.agents.model import ModelAnswer, ModelRequest
 from casework.errors import FatalError, RetryableError
+from casework.models.bounds import checked, plain_part
 from casework.models.faults import classified
+from casework.models.layer import LAYER, load_layer
 from casework.models.output import FINAL_ANSWER, fault_of, output_in, output_tool, unwrapped
 from casework.values import Plain
 
@@ -70,13 +72,21 @@ class ProviderModel:
             async with asyncio.timeout(deadline):
                 if self._built is None:
                     # A key file may be read and modules loaded here, neither of which may stop the event loop.
-                    self._built = await asyncio.to_thread(self._build)
+                    await asyncio.to_thread(self._make)
+                assert self._built is not None
                 return await _Conversation(self._built.model, request, self._options, self.name).answer()
         except TimeoutError:
             raise RetryableError(f"{self.name}: no answer within {deadline:g} s.") from None
         except Exception as error:  # noqa: BLE001 - every fault of a provider gets its class here
             # `from None`: the text of the original may hold a part of the key.
             raise classified(error, self.name, self._built.key if self._built else None) from None
+
+    def _make(self) -> None:
+        # Two threads that import the provider layer at once meet its modules half made.
+        with LAYER:
+            if self._built is None:
+                load_layer()
+                self._built = self._build()
 
 
 class _Conversation:
@@ -144,6 +154,7 @@ class _Conversation:
         if not calls and not text:
             return None, "the answer is empty"
         output = unwrapped(calls[-1].arguments, self._schema) if calls else output_in(text)
+        plain_part(output, "output", self._name)
         fault = fault_of(output, self._schema)
         return output, f"it does not hold to the schema: {fault}" if fault else None
 
@@ -161,7 +172,7 @@ class _Conversation:
     ) -> ModelAnswer:
         prices = self._options
         cost = self._tokens_in * prices.input_per_million + self._tokens_out * prices.output_per_million
-        return ModelAnswer(
+        answer = ModelAnswer(
             text=self._conversion.text_of(response),
             requests=requests,
             output=output,
@@ -171,3 +182,4 @@ class _Conversation:
             cost=cost / 1_000_000,
             asked_again=asked_again,
         )
+        return checked(answer, self._name)

@@ -6,12 +6,15 @@ that figures can be compared; they cost nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from casework.agents import scrub
 from casework.agents.messages import Message
 from casework.agents.model import ModelAnswer, ModelRequest
 from casework.errors import FatalError, OperationError
+from casework.models.bounds import checked
 from casework.models.output import fault_of
 from casework.values import dumps
 
@@ -35,11 +38,12 @@ class ScriptedModel:
             FatalError: the script fails, or its output does not hold to the request's schema.
         """
         try:
-            answer = self._script(request)
-        except OperationError:
-            raise
-        except Exception as error:
-            raise FatalError(f"{self.name} failed: {type(error).__name__}: {error}. Mend the script.") from error
+            answer = checked(self._script(request), self.name)
+        except OperationError as error:
+            raise scrub.mended(error, os.environ) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a script may raise anything; it ends no worker
+            said = scrub.told(scrub.words_of(error), os.environ)
+            raise FatalError(f"{self.name} failed: {said}. Mend the script.") from None
         if not answer.requests and request.output_schema is not None:
             fault = fault_of(answer.output, request.output_schema)
             if fault:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from casework.agents import ModelAnswer, ModelRequest
-from casework.errors import FatalError
+from casework.agents import ModelAnswer, ModelRequest, Request
+from casework.errors import FatalError, RetryableError
 from casework.graph.manifests import AiAgent, LlmProvider
+from casework.models import catalogue
 from casework.models.catalogue import Models
 
 
@@ -57,8 +60,13 @@ def test_the_nearest_word_counts(
     [
         ("scripted:onne", SCRIPTED, "no script 'onne'. Did you mean 'one'?"),
         ("large", SCRIPTED, "'openai:large'"),
-        ("nobody:large", SCRIPTED, "does not say whose it is"),
-        ("openai:", SCRIPTED, "does not say whose it is"),
+        ("nobody:large", SCRIPTED, "there is no provider 'nobody'"),
+        ("nobody:large", None, "there is no provider 'nobody'"),
+        ("opnai:large", SCRIPTED, "Did you mean 'openai'?"),
+        ("openai:", SCRIPTED, "the model's name is missing"),
+        ("openai: ", OPENAI, "the model's name is missing"),
+        ("scripted:", None, "the model's name is missing"),
+        (":large", OPENAI, "the provider's name is missing"),
         (None, provider(type="openai"), "No model is named"),
         (None, None, "No model is named"),
     ],
@@ -105,6 +113,110 @@ async def test_a_script_that_breaks_or_answers_wrongly_fails_the_run() -> None:
     outside = {"$ref": "http://127.0.0.1:1/schema.json"}
     with pytest.raises(FatalError, match="output schema is not usable"):
         await models.resolve("scripted:one").request(ModelRequest("s", (), output_schema=outside))
+
+
+def _nested(depth: int) -> Any:
+    made: Any = []
+    for _ in range(depth):
+        made = [made]
+    return made
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (ModelAnswer(output=CYCLE), "nesting deeper than 100"),
+        (ModelAnswer(output=_nested(70)), "nesting deeper than 64"),
+        (ModelAnswer(output=object()), "output cannot be stored: object"),
+        (ModelAnswer(text="x" * 300_000), "text and output cannot be stored: list of 300,0"),
+        (ModelAnswer(text="x" * 200_000, output="x" * 200_000), "over the limit of 262,144"),
+        (ModelAnswer(requests=(Request("1", "t", _nested(70)),)), "arguments of tool call 1"),
+        (ModelAnswer(requests=(Request("1", "t", CYCLE),)), "arguments of tool call 1"),
+        (ModelAnswer(requests=(Request("1", "t", {"a": "x" * 300_000}),)), "of 300,0"),
+        (ModelAnswer(requests=(Request("1" * 201, "t", {}),)), "the id of tool call 1 has 201 characters"),
+        ("words", "gave str, not a ModelAnswer"),
+    ],
+)
+async def test_an_answer_that_cannot_be_kept_fails_the_run(answer: Any, says: str) -> None:
+    """DA-18. Asking again would give the same; field and size are named."""
+    model = Models({"one": lambda _: answer}).resolve("scripted:one")
+    with pytest.raises(FatalError) as caught:
+        await model.request(ModelRequest("s", ()))
+    assert says in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"), [("", "unnamed"), (" ", "unnamed"), ("x" * 5_000, "x" * 64), ("a\x00", "a␀")]
+)
+async def test_an_odd_tool_name_is_kept_for_the_model_to_be_told(name: str, kept: str) -> None:
+    """AW-17. It can be stored and sent back; the provider's own form of it cannot."""
+    given = ModelAnswer(requests=(Request("1", name, {}),), parts={"kind": "response"})
+    model = Models({"one": lambda _: given}).resolve("scripted:one")
+    answer = await model.request(ModelRequest("s", ()))
+    assert answer.requests[0].name == kept
+    assert answer.parts is None
+
+
+async def test_a_scripts_own_error_is_bounded_and_its_delay_too() -> None:
+    """DA-18. A script may say the oddest things."""
+
+    def busy(_: ModelRequest) -> ModelAnswer:
+        raise RetryableError("x" * 10_000, retry_after=1e9)
+
+    def leaves(_: ModelRequest) -> ModelAnswer:
+        raise SystemExit(3)
+
+    models = Models({"busy": busy, "leaves": leaves})
+    with pytest.raises(RetryableError) as caught:
+        await models.resolve("scripted:busy").request(ModelRequest("s", ()))
+    assert caught.value.retry_after == 300
+    assert len(str(caught.value)) < 2_200
+    with pytest.raises(FatalError, match="SystemExit: 3"):
+        await models.resolve("scripted:leaves").request(ModelRequest("s", ()))
+
+
+FIRST_USES = """
+import asyncio, threading
+from casework.agents import ModelRequest
+from casework.errors import FatalError, RetryableError
+from casework.models.catalogue import Models
+
+async def ask(reference):
+    try:
+        await Models(base_url="http://127.0.0.1:9/v1").resolve(reference).request(ModelRequest("s", ()))
+    except (FatalError, RetryableError) as error:
+        said.append(str(error))
+
+said = []
+references = ["openai:x", "anthropic:x", "groq:x", "openai-responses:x", "mistral:x"] * 2
+threads = [threading.Thread(target=lambda r=r: asyncio.run(ask(r))) for r in references]
+[each.start() for each in threads]
+[each.join() for each in threads]
+assert len(said) == len(references), said
+assert not [each for each in said if "partially" in each or "attribute" in each], said
+"""
+
+
+def test_first_uses_at_once_import_the_provider_layer_once() -> None:
+    """DA-15. Threads do not meet modules that others have half imported."""
+    done = subprocess.run([sys.executable, "-c", FIRST_USES], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def test_a_half_made_module_is_passing_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DA-18. Whoever imports it finishes in a moment."""
+
+    def half_made(*_: object) -> Any:
+        raise ImportError("cannot import name 'x' from partially initialized module 'y'")
+
+    monkeypatch.setattr(catalogue, "_any", half_made)
+    with pytest.raises(RetryableError, match="cannot be loaded yet"):
+        await Models().resolve("openai-responses:x").request(ModelRequest("s", ()))
 
 
 def test_a_model_is_made_once() -> None:

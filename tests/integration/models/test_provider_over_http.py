@@ -266,3 +266,26 @@ async def test_max_tokens_goes_out_under_the_name_that_compatible_servers_know()
 
 def _agent(provider_name: str) -> AiAgent:
     return AiAgent.model_validate({"metadata": {"name": "a"}, "spec": {"provider": provider_name}})
+
+
+async def test_an_answer_too_large_to_keep_is_fatal_and_an_odd_name_is_told() -> None:
+    """DA-18, AW-17. The same would come again; a tool that is none is the model's to be told."""
+    large, _ = await answer_of([says("x" * 300_000)], ask())
+    assert isinstance(large, FatalError)
+    assert "text and output cannot be stored: list of 300,0" in str(large)
+    deep = '{"answer": ' * 70 + "1" + "}" * 70
+    nested, _ = await answer_of([calls(("final_answer", deep))], ask(schema={"type": "object"}))
+    assert isinstance(nested, FatalError)
+    odd, _ = await answer_of([calls(("x" * 100, "{}"))], ask())
+    assert odd.requests[0].name == "x" * 64
+    assert odd.parts is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [("99999", {300}), ("nan", {None, 0}), ("-5", {None, 0}), ("inf", {None, 300})]
+)
+async def test_a_providers_delay_is_bounded(asked: str, given: set[float | None]) -> None:
+    """DA-18. A header cannot put a step to sleep for ever."""
+    error, _ = await answer_of([fails(429, retry_after=asked)], ask())
+    assert isinstance(error, RetryableError)
+    assert error.retry_after in given
