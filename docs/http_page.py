@@ -90,11 +90,7 @@ def _problems() -> Iterator[str]:
         "`current_review_id` and the `decision` that was taken. `type` is "
         f"`{problems.TYPE_PREFIX}` and one of:"
     )
-    kinds = {kind.slug: kind for kind in problems._KINDS.values()}
-    rows = [
-        (f"`{kind.slug}`", kind.status, kind.title)
-        for kind in sorted(kinds.values(), key=lambda kind: (kind.status, kind.slug))
-    ]
+    rows = [(f"`{kind.slug}`", kind.status, kind.title) for kind in problems.kinds()]
     yield table(("type", "status", "title"), rows)
     yield "A 503 carries `Retry-After`. A 500 tells nothing of the inside; the log does."
 

@@ -19,7 +19,15 @@ from casework.api.inputs import check_bounds, check_input
 from casework.api.requests import StartRun
 from casework.api.services import Services
 from casework.durable.starting import start_of
-from casework.errors import AccessError, FatalError, FieldsError, IdempotencyConflictError, InputError, UnreachableError
+from casework.errors import (
+    AccessError,
+    CaseworkError,
+    FatalError,
+    FieldsError,
+    IdempotencyConflictError,
+    InputError,
+    UnreachableError,
+)
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.state import DEFAULT_TURN_LIMIT
 from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
@@ -184,8 +192,8 @@ async def start(services: Services, row: RunRow) -> None:
 
 
 async def start_quietly(services: Services, row: RunRow) -> None:
-    """`start`, or leave it to the sweep where the engine cannot be reached."""
+    """`start`, or leave it to the sweep: it starts the run later, or closes one that the engine refuses for good."""
     try:
         await start(services, row)
-    except UnreachableError as error:
+    except CaseworkError as error:
         log.warning("run %s stays PENDING for the sweep: %s", row.run_id, error)

@@ -25,11 +25,13 @@ def worker(reference: str | None) -> int:
     """Run a worker until SIGTERM or Ctrl-C; steps in flight get CASEWORK_GRACEFUL_STOP seconds to end."""
     from casework.app import load_app
     from casework.cli import stack
-    from casework.durable.worker import run_worker
+    from casework.durable.worker import check_models, run_worker
 
     _log_to_stderr()
     settings = stack.load()
-    asyncio.run(run_worker(load_app(reference or settings.app.reference), settings))
+    app = load_app(reference or settings.app.reference)
+    check_models(app, settings)
+    asyncio.run(run_worker(app, settings))
     return exits.OK
 
 

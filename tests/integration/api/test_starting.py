@@ -224,3 +224,14 @@ async def test_with_the_engine_away_a_run_is_accepted_and_stays_pending(door: Do
         assert int(cancel.headers["retry-after"]) > 0
         ready = await client.get("/readyz")
         assert (ready.status_code, ready.json()["detail"]) == (503, "Temporal does not answer.")
+
+
+async def test_an_engine_that_refuses_the_start_leaves_the_run_to_the_sweep(door: Door) -> None:
+    """DA-8. The row is the promise: what the engine says against the start is no error of the request."""
+    address = door.settings.temporal.address
+    strange = Settings(temporal=TemporalSettings(address=address, namespace="no-such-namespace"))
+    app = create_app(strange, App(), door.db, await RunClient.open(strange))
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://casework.test") as client:
+        headers = {"Authorization": f"Bearer {await door.token('operator')}"}
+        answer = await client.post("/v1/runs", json=start(), headers=headers)
+    assert (answer.status_code, answer.json()["status"]) == (202, "PENDING")

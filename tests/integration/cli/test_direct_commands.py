@@ -116,7 +116,8 @@ def test_audit_prints_the_trail_of_a_run(line: Line) -> None:
     code, out, _ = line("audit", run_id)
     assert code == 0
     assert "outcome approved" in out
-    assert "olga: approve, accepted: good" in out
+    assert "olga: approve, accepted" in out
+    assert "good" in out
     assert "The trail is whole." in out
     assert line("audit", run_id, "--tenant", "other")[0] == exits.USAGE
     assert line("audit", str(uuid4()))[0] == exits.USAGE

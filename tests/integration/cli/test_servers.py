@@ -101,3 +101,25 @@ def test_a_database_that_is_away_is_told_in_a_sentence(
     assert "127.0.0.1:9" in err
     assert "Traceback" not in err
     assert "hunter2" not in err
+
+
+def test_a_namespace_that_is_not_there_is_told_in_a_sentence(
+    database_dsn: str, temporal_address: str, tmp_path: Path
+) -> None:
+    environ = {**environment(database_dsn, temporal_address), "TEMPORAL_NAMESPACE": "no-such-namespace"}
+    with process(environ, tmp_path, "worker") as running:
+        _, err = running.communicate(timeout=DEADLINE_S)
+    assert running.returncode == exits.UNREACHABLE
+    assert "no-such-namespace" in err
+    assert "Traceback" not in err
+
+
+def test_a_model_setting_that_means_no_model_ends_the_worker_at_its_start(
+    database_dsn: str, temporal_address: str, tmp_path: Path
+) -> None:
+    environ = {**environment(database_dsn, temporal_address), "CASEWORK_MODEL": "scripted:nobody"}
+    with process(environ, tmp_path, "worker") as running:
+        _, err = running.communicate(timeout=DEADLINE_S)
+    assert running.returncode == exits.USAGE
+    assert "CASEWORK_MODEL=scripted:nobody" in err
+    assert "Traceback" not in err
