@@ -265,7 +265,10 @@ class Commander(TaskNode):
             try:
                 HERE.reset(self._token)
             except ValueError:
-                HERE.set(None)  # opened in one context and closed in another, as test fixtures do
+                # Another context than the one it was opened in: a test fixture's, or that of whatever code was running
+                # when this coroutine was thrown away. Only what is ours is taken away there.
+                if HERE.get() is self:
+                    HERE.set(None)
             self._token = None
 
     # ---- the queue

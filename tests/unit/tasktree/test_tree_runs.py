@@ -1,6 +1,7 @@
 """How a run begins and ends: results, exit, an open Commander, one after the other, one beside the other."""
 
 import asyncio
+import contextvars
 from typing import Any
 
 import pytest
@@ -287,3 +288,25 @@ async def test_many_commanders_share_a_loop() -> None:
 async def test_jobs_of_a_class_without_a_body_fail() -> None:
     with pytest.raises(NodeFailedError, match="has no body"):
         await Commander().run(Job())
+
+
+def test_a_tree_that_is_dropped_in_the_middle_touches_no_other() -> None:
+    """TT-19. A coroutine that held a Commander open is thrown away: the code that happens to run then keeps its node."""
+
+    class Waits(Job):
+        async def task(self) -> None:
+            await asyncio.Event().wait()
+
+    async def abandoned() -> None:
+        async with Commander():
+            submit(Waits())
+            await asyncio.Event().wait()
+
+    class Drops(Job):
+        async def task(self) -> str:
+            held = abandoned()
+            contextvars.copy_context().run(held.send, None)
+            held.close()
+            return current_node().name
+
+    assert Commander().run_sync(Drops()) == "Drops"
