@@ -17,6 +17,7 @@ from referencing import Registry
 
 from casework.api.body import BODY_LIMIT
 from casework.errors import FieldsError, InputError, UnserialisableError
+from casework.graph.json_schemas import validator_class
 from casework.values import ENTRY_DEPTH, Plain, bounded, shortened
 
 SHOWN = 80
@@ -30,7 +31,7 @@ def _is_integer(_: Any, value: object) -> bool:
 
 
 _Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]  # the library types it not
-    Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    validator_class(), type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
 )
 
 _FORMATS = Draft202012Validator.FORMAT_CHECKER

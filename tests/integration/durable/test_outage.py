@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,14 +29,14 @@ async def test_a_run_goes_on_after_the_database_was_away(
     """
     server = LocalPostgres(tmp_path / "data")
     calls: list[int] = []
-    acting, go_on = asyncio.Event(), asyncio.Event()
+    acting, go_on = threading.Event(), threading.Event()
 
     @tool(repeat=Repeat.KEYED)
     async def look(ctx: ToolContext) -> str:
         """Look."""
         calls.append(ctx.attempt)
         acting.set()
-        await go_on.wait()
+        await asyncio.to_thread(go_on.wait)
         return "found"
 
     @tool(repeat=Repeat.KEYED)
@@ -53,7 +54,7 @@ async def test_a_run_goes_on_after_the_database_was_away(
             house = House(dsn, db, temporal_client, Settings(temporal=temporal))
             async with house.with_app(app) as busy:
                 run_id = await busy.start({}, "errand")
-                await acting.wait()
+                await asyncio.to_thread(acting.wait)
                 server.stop()
                 go_on.set()
                 with pytest.raises(StoreUnavailableError):  # and so has the tool's worker found it, which waited before

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 from temporalio import activity
 
+from casework.agents import scrub
 from casework.agents.messages import Message
 from casework.agents.model import ModelAnswer, ModelRequest
 from casework.durable import contracts
@@ -84,7 +86,8 @@ class ModelActivity:
         except UnserialisableError as error:
             raise FatalError(str(error)) from error
         except Exception as error:  # a provider may raise anything; the engine tries again and gives up
-            raise RetryableError(f"the model call failed: {type(error).__name__}: {error}") from error
+            words = scrub.told(scrub.words_of(error), os.environ)
+            raise RetryableError(f"the model call failed: {words}") from error
 
     async def _commit(self, call: ModelCall, attempt: Attempt, answer: ModelAnswer) -> ModelReply | None:
         """Second transaction: result, assistant message and event, or none of them; None where it came too late."""
