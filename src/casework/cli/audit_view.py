@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from casework.cli.output import safe
-from casework.cli.parts_view import instant, is_evaluation, policy_named, print_lines, print_rules, told
+from casework.cli.output import safe, when
+from casework.cli.parts_view import is_evaluation, policy_named, print_lines, print_rules, told
 from casework.values import Plain
 
 Trail = Mapping[str, Any]
@@ -47,10 +47,10 @@ def print_trail(trail: Trail, missing: list[str]) -> None:
     click.echo(
         f"Run {run['run_id']}  {run['workflow_name']} v{run['workflow_version']}  tenant {_short(run['tenant'])}"
     )
-    click.echo(f"User {_short(run['user_id'])}, sent by {_short(run['actor'])} at {instant(run['created_at'])}")
+    click.echo(f"User {_short(run['user_id'])}, sent by {_short(run['actor'])} at {when(run['created_at'])}")
     click.echo(f"Input: {_short(run['request'])}")
     outcome = f", outcome {_short(run['outcome'])}" if run["outcome"] else ""
-    ended = f", ended {instant(run['ended_at'])}" if run["ended_at"] else ""
+    ended = f", ended {when(run['ended_at'])}" if run["ended_at"] else ""
     click.echo(f"Status {run['status']}{outcome}{ended}")
     if run["failure"]:
         click.echo(f"Failure: {_short(run['failure'])}")
@@ -125,7 +125,7 @@ def _review(review: Trail) -> None:
 
 def _decision(decision: Trail, indent: str = "  ") -> None:
     word = "accepted" if decision["accepted"] else f"ignored ({_short(decision['ignored'])})"
-    who = f"{instant(decision['created_at'])} {_short(decision['reviewer'])}"
+    who = f"{when(decision['created_at'])} {_short(decision['reviewer'])}"
     click.echo(f"{indent}{who}: {_short(decision['command'])}, {word}; reason: {_short(decision['reason'])}")
 
 
@@ -134,7 +134,7 @@ def _event(event: Trail) -> None:
     if isinstance(data, Mapping):
         data = {key: value for key, value in data.items() if value is not None}
     words = [event["kind"], safe(event["path"]), _short(data) if data else ""]
-    click.echo(f"  {event['seq']:>4} {instant(event['at'])} {' '.join(word for word in words if word)}")
+    click.echo(f"  {event['seq']:>4} {when(event['at'])} {' '.join(word for word in words if word)}")
 
 
 def _used(metrics: Trail) -> None:

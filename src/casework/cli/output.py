@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -50,16 +50,16 @@ def safe(text: str) -> str:
 
 
 def when(value: str | None) -> str:
-    """An instant for people: local time to the second; nothing for None."""
+    """An instant to the second with its zone, `2026-11-30 11:41:22Z`; empty for None."""
     if not value:
         return ""
-    return datetime.fromisoformat(value).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromisoformat(value).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def words(value: Plain) -> str:
     """A plain value in a line of prose: `score 665, verified yes, employer (title Engineer, years 4)`."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{safe(str(key))} {_part(item)}" for key, item in value.items()) or "nothing"
+        return ", ".join(f"{safe(str(key))} {_part(item)}" for key, item in value.items()) or "none"
     if isinstance(value, list):
         return "; ".join(_part(item) for item in value) or "none"
     if isinstance(value, bool):

@@ -7,7 +7,6 @@ belongs to one view alone, and what `output` gives to every command.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -31,13 +30,6 @@ NOTHING = "none"
 
 _FIRST = ("recommendation", "rationale")
 """Keys that are told before the others: the verdict, then why."""
-
-
-def instant(value: str | None) -> str:
-    """An instant to the second with its zone, `2026-11-30 11:41:22Z`; empty for None."""
-    if not value:
-        return ""
-    return datetime.fromisoformat(value).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def told(value: Plain) -> str:

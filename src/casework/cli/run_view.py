@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from casework.cli.output import safe, table
-from casework.cli.parts_view import NOTHING, instant, is_evaluation, policy_named, print_lines, print_rules, told
+from casework.cli.output import safe, table, when
+from casework.cli.parts_view import NOTHING, is_evaluation, policy_named, print_lines, print_rules, told
 
 
 def print_run(run: Mapping[str, Any]) -> None:
@@ -16,8 +16,8 @@ def print_run(run: Mapping[str, Any]) -> None:
     click.echo(f"Run {run['run_id']}  {run['workflow']} v{run['workflow_version']}")
     outcome = f", outcome {told(run['outcome'])}" if run.get("outcome") else ""
     click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {told(run['user'])}")
-    now = f"ended {instant(run['ended_at'])}" if run["ended_at"] else told(run["doing"]["text"])
-    click.echo(f"Started {instant(run['created_at'])}; {now}")
+    now = f"ended {when(run['ended_at'])}" if run["ended_at"] else told(run["doing"]["text"])
+    click.echo(f"Started {when(run['created_at'])}; {now}")
     for name in ("failure", "incident"):
         if run.get(name):
             click.echo(f"{name.capitalize()}: {told(run[name])}")
@@ -78,5 +78,5 @@ def _review(review: Mapping[str, Any] | None) -> None:
         click.echo(f"  Commands: {', '.join(review['decisions']) or NOTHING}")
     for decision in review.get("given") or ():
         word = "accepted" if decision["accepted"] else f"ignored ({told(decision['ignored'])})"
-        by = f"{told(decision['command'])} by {told(decision['reviewer'])} {instant(decision['at'])}"
+        by = f"{told(decision['command'])} by {told(decision['reviewer'])} {when(decision['at'])}"
         click.echo(f"  {by}: {word}; reason: {told(decision['reason'])}")

@@ -26,7 +26,7 @@ class Teller:
 
     def say(self, text: str) -> None:
         """Something happened."""
-        click.echo(f"   {safe(text)}")
+        click.echo(f"   {safe(' '.join(text.split()))}")
 
     def promise(self, promise: Promise) -> None:
         """Whether a promise held."""
@@ -74,7 +74,7 @@ class ColourTeller(Teller):
 
     def say(self, text: str) -> None:
         """Something happened."""
-        self._print(f"  {safe(text)}", "")
+        self._print(f"  {safe(' '.join(text.split()))}", "")
 
     def promise(self, promise: Promise) -> None:
         """Whether a promise held."""

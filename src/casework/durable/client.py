@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 from datetime import timedelta
 from typing import TypeVar
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -101,14 +102,20 @@ class RunClient:
         await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
 
     async def check(self) -> None:
-        """Ask the engine whether it serves.
+        """Ask the engine whether it serves this namespace.
 
         Raises:
             UnreachableError: it cannot be reached, or does not serve.
         """
-        serving = await _reached(self._client.service_client.check_health(timeout=CALL_TIMEOUT))
-        if not serving:
-            raise UnreachableError("Temporal answers, but does not serve. Look at its log.")
+        described = self._client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=self._client.namespace), timeout=CALL_TIMEOUT
+        )
+        try:
+            await _reached(described)
+        except StateError:
+            raise UnreachableError(
+                f"Temporal has no namespace {self._client.namespace!r}. Create it, or set TEMPORAL_NAMESPACE."
+            ) from None
 
     def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)

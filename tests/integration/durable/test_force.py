@@ -120,14 +120,8 @@ async def test_messages_that_are_none_leave_the_run_as_it_is(working: House) -> 
     run_id = await working.start(APPLICATION)
     await working.reaches(run_id, "AWAITING_REVIEW")
     handle = working.client.get_workflow_handle(str(run_id))
-    for body in (
-        None,
-        7,
-        "text",
-        [],
-        {"review_id": 1},
-        {"review_id": None, "decision_id": 2, "command": [], "reason": {}},
-    ):
+    bodies: list[Any] = [None, 7, "text", [], {"review_id": 1}, {"review_id": None, "decision_id": 2, "command": []}]
+    for body in bodies:
         await handle.signal(contracts.DECIDE_SIGNAL, body)
         await handle.signal(contracts.CANCEL_SIGNAL, body)
     with pytest.raises(Exception, match=r"(?i)update"):

@@ -43,7 +43,8 @@ def test_an_answer_is_written_whatever_was_stored() -> None:
     deep: Any = "bottom"
     for _ in range(99):
         deep = {"n": [deep]}
-    written = loads(PlainResponse({"items": [{"input": deep, "odd": object(), "cost": Decimal("1.10")}]}).body)
+    answer = PlainResponse({"items": [{"input": deep, "odd": object(), "cost": Decimal("1.10")}]})
+    written = loads(bytes(answer.body))
     (item,) = written["items"]
     assert (str(item["cost"]), item["odd"]) == ("1.10", "(not shown: object)")
     assert "(not shown: nested too deeply)" in str(item["input"])

@@ -35,7 +35,7 @@ def test_a_table_has_headings_and_columns(capsys: pytest.CaptureFixture[str]) ->
         ({"job": {"title": "Site\nengineer", "years": Decimal("4.50")}}, "job (title Site engineer, years 4.50)"),
         ([{"rule": "a"}, {"rule": "b"}], "(rule a); (rule b)"),
         ({"missing": [], "note": ""}, "missing none, note none"),
-        ({}, "nothing"),
+        ({}, "none"),
         (Decimal("1E+3"), "1000"),
     ],
 )

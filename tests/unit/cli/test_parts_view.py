@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from casework.cli import parts_view
+from casework.cli import output, parts_view
 from casework.values import Plain
 
 EVALUATION = {
@@ -21,8 +21,8 @@ EVALUATION = {
 
 @pytest.mark.parametrize("value", ["2026-11-30T11:41:22.123+00:00", "2026-11-30T12:41:22+01:00"])
 def test_an_instant_has_its_zone(value: str) -> None:
-    assert parts_view.instant(value) == "2026-11-30 11:41:22Z"
-    assert parts_view.instant(None) == ""
+    assert output.when(value) == "2026-11-30 11:41:22Z"
+    assert output.when(None) == ""
 
 
 @pytest.mark.parametrize("value", [None, "", "  \n", [], {}])

@@ -291,7 +291,7 @@ async def test_jobs_of_a_class_without_a_body_fail() -> None:
 
 
 def test_a_tree_that_is_dropped_in_the_middle_touches_no_other() -> None:
-    """TT-19. A coroutine that held a Commander open is thrown away: the code that happens to run then keeps its node."""
+    """TT-19. A coroutine that held a Commander open is thrown away: the code that runs just then keeps its node."""
 
     class Waits(Job):
         async def task(self) -> None:
