@@ -15,13 +15,13 @@ from casework.durable import contracts
 from casework.durable.activities.operation import operation
 from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
 from casework.durable.contracts import ModelCall, ModelReply, ToolRequest
-from casework.errors import FatalError, RetryableError, UnserialisableError
+from casework.errors import FatalError, RetryableError
 from casework.graph import templates
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.manifests import AiAgent
 from casework.store import ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
-from casework.values import bounded, dumps
+from casework.values import dumps
 
 
 class ModelActivity:
@@ -80,11 +80,9 @@ class ModelActivity:
             output_schema=_output_schema(call, bundle),
         )
         try:
-            return _small_enough(await model.request(request), call.agent)
+            return await model.request(request)
         except (RetryableError, FatalError, asyncio.CancelledError):
             raise
-        except UnserialisableError as error:
-            raise FatalError(str(error)) from error
         except Exception as error:  # a provider may raise anything; the engine tries again and gives up
             words = scrub.told(scrub.words_of(error), os.environ)
             raise RetryableError(f"the model call failed: {words}") from error
@@ -122,20 +120,6 @@ class ModelActivity:
             asked = [made.name for made in answer.requests]
             await projection.add_event(conn, tenant, owner, call.path, "agent.model_answered", {"asks_for": asked})
         return reply
-
-
-def _small_enough(answer: ModelAnswer, agent: str) -> ModelAnswer:
-    """The answer, if it can travel: what control flow needs of it goes through the history.
-
-    Raises:
-        UnserialisableError: a part of it is too large or nested too deeply; names the part and its size.
-    """
-    said = answer.text if answer.output is None else answer.output
-    bounded(said, f"the answer of agent {agent}")
-    for request in answer.requests:
-        bounded(request.arguments, f"the arguments of {request.name[:64]}")
-        bounded([request.call_id, request.name], f"the name of a call of agent {agent}", limit=1024)
-    return answer
 
 
 def _output_schema(call: ModelCall, bundle: PinnedWorkflow) -> dict[str, Any] | None:
