@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
+import hypothesis
 import psycopg
 import pytest
 from temporalio.client import Client
@@ -31,6 +32,12 @@ from casework.settings import Settings, TemporalSettings
 from casework.store.local import LocalPostgres
 
 Result = TypeVar("Result")
+
+# The same examples in every run, so that a run says something about the change and not about luck. To search for new
+# ones: `pytest --hypothesis-profile explore`; what it finds becomes an example of its test.
+hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("steady")
 
 TEMPLATE = "casework_template"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
+from io import StringIO
 from typing import Any, TextIO
 
 from liquid import BoundTemplate, Environment, Mode, RenderContext, StrictDefaultUndefined
@@ -22,6 +23,7 @@ from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, 
 from liquid.builtin.tags.inline_comment_tag import InlineCommentTag
 from liquid.exceptions import FilterArgumentError, LiquidSyntaxError
 from liquid.expression import Expression
+from liquid.output import LimitedStringIO
 from liquid.undefined import is_undefined
 from liquid.utils import ReadOnlyChainMap
 
@@ -97,6 +99,11 @@ def written(value: Any) -> str:
     return dumps(value) if isinstance(value, (list, tuple)) else str(value)
 
 
+def _buffer(limit: int) -> LimitedStringIO:
+    # The library's default translates a carriage return to a line feed; data is written as it is.
+    return LimitedStringIO(limit=limit, newline="")
+
+
 class _Context(RenderContext):
     """A context without the library's own `now` and `today`."""
 
@@ -106,9 +113,16 @@ class _Context(RenderContext):
         super().__init__(*args, **kwargs)
         self.scope = ReadOnlyChainMap(self.locals, self.globals, self.counters)
 
+    def get_buffer(self, buf: TextIO | None = None) -> StringIO:
+        """A stream for a part of the output, within what is left of the limit."""
+        return _buffer(MAX_ITEM - (buf.size if isinstance(buf, LimitedStringIO) else 0))
+
 
 class _Template(BoundTemplate):
     context_class = _Context
+
+    def _get_buffer(self) -> StringIO:
+        return _buffer(MAX_ITEM)
 
 
 class SealedEnvironment(Environment):

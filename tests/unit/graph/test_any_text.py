@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from casework.errors import ExpressionError, ManifestError
@@ -49,6 +49,8 @@ def test_a_template_gives_text_or_our_error(source: str, data: Any) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(data=DATA)
+@example(data="\r")
+@example(data="a\r\nb\rc\n")
 def test_data_is_written_as_it_is(data: Any) -> None:
     """AW-10. Single pass: text in the context comes out unchanged, whatever it looks like."""
     if isinstance(data, str):
