@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
@@ -20,6 +22,16 @@ HISTORIES = Path(__file__).parent / "histories"
 def files() -> list[Path]:
     """All recorded histories."""
     return sorted(HISTORIES.rglob("*.json"))
+
+
+def portable(history: str) -> str:
+    """A history without what belongs to the machine it was recorded on: stack traces, process and host names."""
+    made = json.loads(history, object_pairs_hook=_without_machine)
+    return json.dumps(made, indent=1, sort_keys=True) + "\n"
+
+
+def _without_machine(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if name not in ("stackTrace", "identity")}
 
 
 def replayer() -> Replayer:

@@ -18,7 +18,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHist
 
 from tests.integration.durable.conftest import House
 from tests.replay.kinds import KINDS
-from tests.replay.replaying import HISTORIES, files, replay, replayer
+from tests.replay.replaying import HISTORIES, files, portable, replay, replayer
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -66,4 +66,4 @@ async def test_what_runs_now_replays_at_once(
     release = request.config.getoption("--record", default=None)
     if release and not (HISTORIES / release / f"{name}.json").exists():
         (HISTORIES / release).mkdir(exist_ok=True)
-        (HISTORIES / release / f"{name}.json").write_text(history.to_json())
+        (HISTORIES / release / f"{name}.json").write_text(portable(history.to_json()))
