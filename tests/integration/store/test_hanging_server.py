@@ -52,7 +52,7 @@ async def test_no_wait_is_without_end(own_server: LocalPostgres, monkeypatch: py
     async with await opening as db:
         async with asyncio.TaskGroup() as group:
             ready, go_on = asyncio.Event(), asyncio.Event()
-            sleeping = group.create_task(_fails(execute(db, "select pg_sleep(0.8)")))
+            sleeping = group.create_task(_fails(execute(db, "select pg_sleep(30)")))
             committing = group.create_task(_fails(_commit_later(db, ready, go_on)))
             await ready.wait()
             with hanging(own_server):
