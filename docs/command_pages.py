@@ -56,6 +56,8 @@ def _walk(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple
     if not isinstance(command, click.Group):
         yield path, command
         return
+    if command.invoke_without_command:
+        yield path, command  # such a group does something of its own
     context = click.Context(command)
     for name in command.list_commands(context):
         found = command.get_command(context, name)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from casework.cli import exits
 from casework.cli.output import emit_json, json_option
@@ -20,17 +21,32 @@ if TYPE_CHECKING:
     from casework.rehearsal import Rehearsal
 
 
-@click.command()
+@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND]")
 @app_option
 @click.option("--kills", type=click.IntRange(1, 1000), help="Kill workers so many times instead of the scenarios.")
 @json_option
-def drill(reference: str | None, kills: int | None, as_json: bool) -> int:
+@click.pass_context
+def drill(context: click.Context, reference: str | None, kills: int | None, as_json: bool) -> int:
     """Kill workers with SIGKILL and stop servers in a stack of its own, and count what came of it.
 
     Five scenarios: a crash after completed tools; a commit with a lost acknowledgement; a review left open while
     everything is stopped and started again; a stale decision and two reviewers at once; a policy changed in mid-run.
     With --kills N: N kills at every point of every tool instead. The stack's folder is kept where a promise failed.
     """
+    if context.invoked_subcommand is not None:
+        return _leave_to(context, context.invoked_subcommand)
+    return _play(reference, kills, as_json)
+
+
+def _leave_to(context: click.Context, subcommand: str) -> int:
+    """Let the subcommand do the work; an option before its name would be lost in silence."""
+    given = [name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        context.fail(f"Options of this drill stand behind its name: casework drill {subcommand} --help shows them.")
+    return exits.OK
+
+
+def _play(reference: str | None, kills: int | None, as_json: bool) -> int:
     from casework.cli.rehearsing import rehearsed, temporary_home
     from casework.cli.telling import teller
 
