@@ -90,10 +90,10 @@ class Database:
         """One short database transaction: committed at the end of the block, rolled back when it raises.
 
         Raises:
-            StoreUnavailableError: connection trouble, a time-out, a deadlock: nothing was done, or, when the connection
-                broke in the commit, perhaps all; every write can be repeated.
+            StoreUnavailableError: connection trouble, a time-out, a deadlock, a missing right: nothing was done, or,
+                when the connection broke in the commit, perhaps all; every write can be repeated.
             ConflictError: a constraint or guard of the database refused a row.
-            FatalError: the database refused a value, or the role lacks a right.
+            FatalError: the database refused a value.
         """
         try:
             async with self._pool.connection() as conn:

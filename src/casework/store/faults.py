@@ -1,8 +1,9 @@
 """From the driver's errors to ours, by SQLSTATE.
 
-Trouble of the connection, the server or its resources is passing (StoreUnavailableError). A refused value is a
-FatalError that names it; a broken constraint is a row that the write may not touch (ConflictError). By SQLSTATE and not
-by the driver's classes, because those put "program limit exceeded" beside "connection lost".
+Trouble of the connection, the server, its resources or its set-up is passing (StoreUnavailableError): an operator can
+mend it, and no case is to end because a right was revoked for an hour. A refused value is a FatalError that names it; a
+broken constraint is a row that the write may not touch (ConflictError). By SQLSTATE and not by the driver's classes,
+because those put "program limit exceeded" beside "connection lost".
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 
 from casework.errors import CaseworkError, ConflictError, FatalError, StoreUnavailableError
 
-_PASSING_CLASSES = frozenset({"08", "28", "40", "53", "55", "57", "58", "3D"})
-_PASSING_STATES = frozenset({"25006", "25P03", "25P04"})
-"""A standby that was the primary a moment ago, and a transaction that the server ended for its age."""
+_PASSING_CLASSES = frozenset({"08", "26", "28", "40", "53", "55", "57", "58", "3D", "F0", "XX"})
+"""Connection, prepared statements (a pooler stands between), login, rollbacks (deadlock), resources (disk, connections),
+locks, the operator, the system's files, the database, the server's configuration, the server's own faults."""
+_PASSING_STATES = frozenset({"25006", "25P03", "25P04", "42P05"})
+"""A server that refuses writes, a transaction that the server ended for its age, a pooler's prepared statement."""
+_RIGHT = "42501"
 _SCHEMA_STATES = frozenset({"3F000", "42P01", "42703", "42883"})
 CONNECTION_CLASSES = frozenset({"08", "57"})
 
@@ -34,13 +38,17 @@ def _is_passing(error: psycopg.Error) -> bool:
     state = error.sqlstate
     if state is None:
         return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    return state[:2] in _PASSING_CLASSES or state in _PASSING_STATES | _SCHEMA_STATES
+    return state[:2] in _PASSING_CLASSES or state in _PASSING_STATES | _SCHEMA_STATES | {_RIGHT}
 
 
 def _passing(error: psycopg.Error) -> StoreUnavailableError:
     if error.sqlstate in _SCHEMA_STATES:
         return StoreUnavailableError(
             f"The schema is absent or older than this release: {_text(error)}. Run `casework migrate`."
+        )
+    if error.sqlstate == _RIGHT:
+        return StoreUnavailableError(
+            f"The database role lacks a right{_where(error)}: {_text(error)}. Grant it, or use the role meant for this."
         )
     return StoreUnavailableError(
         f"PostgreSQL could not do it now ({error.sqlstate or 'connection lost'}): {_text(error)}. It is tried again."
@@ -51,8 +59,6 @@ def _lasting(error: psycopg.Error) -> FatalError:
     state = error.sqlstate or "driver"
     if state.startswith("23") and state != "23502":
         return ConflictError(f"The row may not be written{_where(error)}: {_text(error)}.")
-    if state == "42501":
-        return FatalError(f"The database role lacks a right: {_text(error)}. Grant it, or use the role meant for this.")
     return FatalError(f"PostgreSQL refused a value ({state}){_where(error)}: {_text(error)}. Mend the value named.")
 
 

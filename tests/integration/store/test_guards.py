@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from casework import ids
-from casework.errors import ConflictError, FatalError
+from casework.errors import ConflictError, StoreUnavailableError
 from casework.store import runs, workflows
 from casework.store.database import Database
 from tests.integration.store.cases import (
@@ -211,7 +211,7 @@ async def test_retention_takes_whole_runs_only(database_dsn: str, db: Database, 
             "update agent_ops.agent_runs set failure = 'x'",
             "select * from casework_auth.tokens",
         ):
-            with pytest.raises(FatalError, match="lacks a right"):
+            with pytest.raises(StoreUnavailableError, match="lacks a right"):
                 await execute(retention, statement)
 
 
@@ -251,7 +251,7 @@ async def test_runtime_deletes_and_rewrites_no_evidence(db: Database, admin_db: 
     statements += [f"truncate agent_ops.{name} cascade" for name in KEPT]
     statements += [f"update agent_ops.{name} set tenant = 'x'" for name in WRITTEN_ONCE]
     for statement in statements:
-        with pytest.raises(FatalError, match="lacks a right"):
+        with pytest.raises(StoreUnavailableError, match="lacks a right"):
             await execute(db, statement)
 
 
@@ -275,14 +275,14 @@ BEYOND_THE_RUNTIME = [
 async def test_runtime_role_lacks_the_right(db: Database) -> None:
     """DA-40. The runtime's role cannot write the policy; nor tokens, guards, migrations or the shape of tables."""
     for statement in BEYOND_THE_RUNTIME:
-        with pytest.raises(FatalError, match="lacks a right"):
+        with pytest.raises(StoreUnavailableError, match="lacks a right"):
             await execute(db, statement)
 
 
 async def test_policy_owner_writes_the_policy_and_no_run(owner_db: Database) -> None:
     """DA-40. The owner's role sees the policy and nothing of the runs."""
     assert await execute(owner_db, "delete from agent_policy.underwriting_policy_limits") == 0
-    with pytest.raises(FatalError, match="lacks a right"):
+    with pytest.raises(StoreUnavailableError, match="lacks a right"):
         await execute(owner_db, "select * from agent_ops.agent_runs")
 
 

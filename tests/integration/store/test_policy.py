@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from casework.errors import FatalError, PolicyFileError
+from casework.errors import FatalError, PolicyFileError, StoreUnavailableError
 from casework.policy.limits import PolicyLimits
 from casework.store import policy
 from casework.store.database import Database
@@ -49,7 +49,7 @@ async def test_owner_loads_and_the_runtime_reads(db: Database, owner_db: Databas
     assert found is not None
     assert found.limits == limits()
     assert str(found.limits.auto_approve_ratio) == "36.00"
-    with pytest.raises(FatalError, match="lacks a right"):
+    with pytest.raises(StoreUnavailableError, match="lacks a right"):
         await load(db, limits())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from casework.errors import BlankIdError, FatalError, InputError
+from casework.errors import BlankIdError, FatalError, InputError, StoreUnavailableError
 from casework.store import tokens, workflows
 from casework.store.database import Database
 from casework.store.tokens import Principal
@@ -107,7 +107,7 @@ async def test_long_names_and_those_of_all_scripts_are_taken(admin_db: Database)
 
 async def test_runtime_makes_no_token(db: Database) -> None:
     """The runtime's role only looks tokens up."""
-    with pytest.raises(FatalError, match="lacks a right"):
+    with pytest.raises(StoreUnavailableError, match="lacks a right"):
         await create(db)
 
 

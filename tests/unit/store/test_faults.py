@@ -25,6 +25,16 @@ PASSING = [
     errors.IdleInTransactionSessionTimeout("idle too long"),
     errors.DiskFull("no space left"),
     errors.UndefinedTable("relation does not exist"),
+    errors.InsufficientPrivilege("permission denied"),
+    errors.CrashShutdown("terminating because of a crash of another process"),
+    errors.InvalidPassword("password authentication failed"),
+    errors.InvalidCatalogName("database does not exist"),
+    errors.IoError("could not read block 3"),
+    errors.ConfigFileError("bad configuration"),
+    errors.InvalidSqlStatementName("prepared statement does not exist"),
+    errors.DuplicatePreparedStatement("prepared statement already exists"),
+    errors.DataCorrupted("invalid page"),
+    errors.InternalError_("cache lookup failed"),
 ]
 LASTING = [
     errors.NumericValueOutOfRange("integer out of range"),
@@ -32,7 +42,6 @@ LASTING = [
     errors.ProgramLimitExceeded("index row size exceeds maximum"),
     errors.StatementTooComplex("stack depth limit exceeded"),
     errors.NotNullViolation("null value"),
-    errors.InsufficientPrivilege("permission denied"),
     psycopg.DataError("no text form"),
     psycopg.ProgrammingError("incomplete placeholder"),
 ]
