@@ -7,20 +7,25 @@ is first needed, so that the API starts, and says what is missing, while the eng
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable
 from datetime import timedelta
 from typing import TypeVar
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelledError
-from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from casework.durable import contracts
 from casework.durable.connection import connect
-from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
+from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
 from casework.errors import FatalError, StateError, UnreachableError
 from casework.settings import Settings
 from casework.values import content_hash
@@ -45,14 +50,14 @@ class RunClient:
         self._client = client
         self._task_queue = task_queue
 
-    async def start(self, start: RunStart) -> None:
-        """Start the run's Temporal workflow; a run that is there already, open or ended, is left as it is.
+    async def start(self, start: RunStart) -> bool:
+        """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
 
         Raises:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
             FatalError: the engine refuses it for good, for its size for example.
         """
-        with contextlib.suppress(WorkflowAlreadyStartedError):
+        try:
             await _reached(
                 self._client.start_workflow(
                     contracts.RUN_WORKFLOW,
@@ -65,6 +70,9 @@ class RunClient:
                     static_summary=f"{start.bundle['workflow']['metadata']['name']} for {start.user}"[:200],
                 )
             )
+        except WorkflowAlreadyStartedError:
+            return False
+        return True
 
     async def decide(self, run_id: str, decision: Decision) -> None:
         """Send a decision; it is kept for the run even while no worker is up.
@@ -101,6 +109,33 @@ class RunClient:
         """
         await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
 
+    async def tell_again(self, run_id: str) -> None:
+        """Ask the run to write its rows again as it stands.
+
+        Raises:
+            StateError: the run has ended.
+            UnreachableError: the engine cannot be reached; nothing was sent.
+        """
+        await _reached(self._handle(run_id).signal(contracts.TELL_AGAIN_SIGNAL, rpc_timeout=CALL_TIMEOUT))
+
+    async def standing(self, run_id: str) -> Standing | None:
+        """Where the run stands by its own account; None where no worker can say.
+
+        Raises:
+            StateError: the engine does not know the run.
+            UnreachableError: the engine cannot be reached.
+        """
+        query = self._handle(run_id).query(
+            contracts.STANDING_QUERY,
+            result_type=Standing,
+            reject_condition=QueryRejectCondition.NOT_OPEN,
+            rpc_timeout=CALL_TIMEOUT,
+        )
+        try:
+            return await _reached(query)
+        except (WorkflowQueryFailedError, WorkflowQueryRejectedError):
+            return None
+
     async def check(self) -> None:
         """Ask the engine whether it serves this namespace.
 
@@ -127,7 +162,7 @@ async def _reached(call: Awaitable[Made]) -> Made:
     except RPCError as error:
         if error.status in _GONE:
             raise StateError("The run is not open in the engine: it has ended, or it is not started yet.") from error
-        if error.status is RPCStatusCode.INVALID_ARGUMENT:
+        if error.status is RPCStatusCode.INVALID_ARGUMENT or "message larger than max" in error.message:
             raise FatalError(f"Temporal refuses the request for good: {error.message:.300}") from error
         raise UnreachableError(f"Temporal cannot be reached ({error.status.name}). Is it running? {_HINT}") from error
     except RuntimeError as error:  # what a first connection that fails raises

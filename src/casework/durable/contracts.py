@@ -19,7 +19,9 @@ SWEEP = "casework.sweep_runs"
 DECIDE_SIGNAL = "decide"
 DECIDE_UPDATE = "decide_and_confirm"
 CANCEL_SIGNAL = "cancel"
+TELL_AGAIN_SIGNAL = "tell_again"
 STATE_QUERY = "state"
+STANDING_QUERY = "standing"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class RunStart:
     workflow_version: int
     turn_limit: int = 5
     model: str | None = None
+    actor: str = ""
+    request_hash: str = ""
+    """With `actor`, for the row alone: from this input it can be made again."""
 
 
 @dataclass(frozen=True)
@@ -169,9 +174,31 @@ class CancelRequest:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """Where a run stands by its own account: the version of its last row, and how many entries are still to be sent."""
+
+    version: int
+    status: str
+    unsent: int
+
+
+@dataclass(frozen=True)
 class SweepReport:
-    """Counts of one sweep: rows started anew, rows closed as FAILED, rows looked at."""
+    """Counts of one sweep.
+
+    Rows started anew, closed as FAILED, looked at; rows that could not be started yet; rows older than their run, which
+    was asked to write them again; rows made again for runs that had none; open runs without a row that could not be
+    made; runs asked to stop because their row has ended; open runs that an incident holds; what could not be settled
+    in this sweep, for the next.
+    """
 
     started: int = 0
     failed: int = 0
     seen: int = 0
+    stuck: int = 0
+    behind: int = 0
+    restored: int = 0
+    unknown: int = 0
+    stopped: int = 0
+    incidents: int = 0
+    left: int = 0

@@ -20,4 +20,6 @@ def start_of(row: RunRow, bundle: Mapping[str, Any]) -> RunStart:
         workflow_version=row.workflow_version,
         turn_limit=row.turn_limit,
         model=row.model,
+        actor=row.actor,
+        request_hash=row.request_hash,
     )

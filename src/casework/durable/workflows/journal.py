@@ -6,13 +6,24 @@ starts and ends of visits; what an activity does inside a visit it records itsel
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from temporalio import workflow
 
 from casework.durable.contracts import RunEnd
 from casework.durable.workflows.failures import reason_of
-from casework.projection import ContextEntry, Entry, EventEntry, LogEntry, Outbox, RunEntry
+from casework.projection import (
+    ContextEntry,
+    DecisionEntry,
+    Entry,
+    EventEntry,
+    LogEntry,
+    Outbox,
+    ReviewEntry,
+    RunEntry,
+    StepEntry,
+)
 from casework.projection.entries import Status
 from casework.tasktree import Job, Stage, TaskNode
 from casework.values import instant
@@ -35,6 +46,14 @@ class Journal:
         self._turn = 0
         self._loops = 0
         self._node: str | None = None
+        self._row: RunEntry | None = None
+        self._asked: list[ReviewEntry | DecisionEntry | StepEntry] = []
+        self._outputs: dict[str, ContextEntry] = {}
+
+    @property
+    def version(self) -> int:
+        """The version of the last row made; 0 before the first."""
+        return self._version
 
     @property
     def position(self) -> int:
@@ -48,7 +67,24 @@ class Journal:
 
     def add(self, *entries: Entry) -> None:
         """Put entries in the outbox as they are."""
+        for entry in entries:
+            if isinstance(entry, (ReviewEntry, DecisionEntry)) or (
+                isinstance(entry, StepEntry) and entry.kind == "decision"
+            ):
+                self._asked.append(entry)
         self.outbox.add(*entries)
+
+    def tell_again(self) -> None:
+        """Put the run as it stands into the outbox once more: outputs, questions and answers, then the row.
+
+        For rows that are older than the run, as in a restored database. What is there already is left as it is.
+        """
+        if self._row is None:
+            return
+        self._version += 1
+        self._row = replace(self._row, version=self._version, at=now())
+        self.event("", f"agent.run_told_again:{self._version}", {"status": self._row.status})
+        self.outbox.add(*self._outputs.values(), *self._asked, self._row)
 
     def event(self, path: str, kind: str, data: Any = None) -> None:
         """A milestone at `path`."""
@@ -66,19 +102,18 @@ class Journal:
         """The run's row as it is from now on."""
         self._version += 1
         self.status = status
-        self.add(
-            RunEntry(
-                version=self._version,
-                status=status,
-                turn=self._turn,
-                current_node=self._node,
-                loop_count=self._loops,
-                at=now(),
-                recommendation=self.recommendation,
-                outcome=outcome,
-                failure=failure,
-            )
+        self._row = RunEntry(
+            version=self._version,
+            status=status,
+            turn=self._turn,
+            current_node=self._node,
+            loop_count=self._loops,
+            at=now(),
+            recommendation=self.recommendation,
+            outcome=outcome,
+            failure=failure,
         )
+        self.add(self._row)
 
     def end(self, end: RunEnd) -> None:
         """The last that the run says."""
@@ -87,7 +122,8 @@ class Journal:
 
     def output(self, path: str, key: str, visit: int, value: Any) -> None:
         """A node's output under its key."""
-        self.add(ContextEntry(path, key, visit, value, now()))
+        self._outputs[key] = ContextEntry(path, key, visit, value, now())
+        self.add(self._outputs[key])
 
     def on_stage(self, node: TaskNode, stage: Stage) -> None:
         """The tree's listener: visits of graph nodes become events."""

@@ -16,7 +16,7 @@ from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
-    from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart
+    from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
     from casework.durable.workflows.failures import VisitFailedError, root_failure
     from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
@@ -168,6 +168,17 @@ class CaseRun:
         self._file.inbox.close()
         if self._main is not None and self._file.inbox.accepted is None:
             self._main.cancel()
+
+    @workflow.signal(name=contracts.TELL_AGAIN_SIGNAL)
+    def tell_again(self) -> None:
+        """The rows are older than the run: write them again as it stands."""
+        self._file.journal.tell_again()
+
+    @workflow.query(name=contracts.STANDING_QUERY)
+    def standing(self) -> Standing:
+        """Where the run stands, to compare its row with."""
+        journal = self._file.journal
+        return Standing(journal.version, journal.status, len(journal.outbox))
 
     @workflow.query(name=contracts.STATE_QUERY)
     def state(self) -> str:
