@@ -26,6 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from casework.durable import contracts
 from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
+from casework.durable.in_hand import InHand, Workers, in_hand, workers
 from casework.errors import FatalError, StateError, UnreachableError
 from casework.settings import Settings
 from casework.values import content_hash
@@ -151,6 +152,14 @@ class RunClient:
             raise UnreachableError(
                 f"Temporal has no namespace {self._client.namespace!r}. Create it, or set TEMPORAL_NAMESPACE."
             ) from None
+
+    async def in_hand(self, run_id: str) -> InHand | None:
+        """What the engine has in hand for an open run; None where it does not say within two seconds."""
+        return await in_hand(self._client, run_id)
+
+    async def workers(self) -> Workers | None:
+        """Who works on this task queue; None where the engine does not say within two seconds."""
+        return await workers(self._client, self._task_queue)
 
     def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)

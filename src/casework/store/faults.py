@@ -14,7 +14,7 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 from casework.errors import CaseworkError, ConflictError, FatalError, StoreUnavailableError
 
 _PASSING_CLASSES = frozenset({"08", "26", "28", "40", "53", "55", "57", "58", "3D", "F0", "XX"})
-"""Connection, prepared statements (a pooler stands between), login, rollbacks (deadlock), resources (disk, connections),
+"""Connection, prepared statements (a pooler is between), login, rollbacks (deadlock), resources (disk, connections),
 locks, the operator, the system's files, the database, the server's configuration, the server's own faults."""
 _PASSING_STATES = frozenset({"25006", "25P03", "25P04", "42P05"})
 """A server that refuses writes, a transaction that the server ended for its age, a pooler's prepared statement."""

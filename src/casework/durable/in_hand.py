@@ -1,0 +1,226 @@
+"""What the engine knows of a run that does not move: rows cannot tell, since a step that waits for the database, or for
+a worker, has nobody to write them.
+
+Here: questions to the engine, each one bounded in time, and their answers as plain facts. Not here: what a reader is
+told of them (`api.doing`, `cli.status`). No answer is an answer: whoever asks goes on with what the rows say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, PendingActivityState, PendingWorkflowTaskState, TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
+    DescribeWorkflowExecutionRequest,
+    DescribeWorkflowExecutionResponse,
+    GetWorkflowExecutionHistoryReverseRequest,
+)
+from temporalio.service import RPCError
+
+from casework.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from google.protobuf.timestamp_pb2 import Timestamp
+    from temporalio.api.failure.v1 import Failure
+    from temporalio.api.history.v1 import HistoryEvent
+    from temporalio.api.workflow.v1 import PendingActivityInfo
+    from temporalio.client import Client
+
+PATIENCE = timedelta(seconds=2)
+"""Longest wait for one answer; what is asked here is worth no more."""
+TAIL = 20
+"""Newest events of a history in which a wait for the database is looked for."""
+POLL = timedelta(seconds=75)
+"""A worker asks for work at least once a minute: one that has not for this long is gone."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A step that the engine has in hand. `attempt` is the engine's count, in this round of its retry policy.
+
+    queued: no worker has taken it yet. delayed: its last attempt failed and the next one is due at `next_attempt_at`.
+    running: a worker has it.
+    """
+
+    step: str
+    state: Literal["queued", "delayed", "running"]
+    attempt: int
+    attempts: int
+    since: datetime | None
+    next_attempt_at: datetime | None = None
+    failure: str | None = None
+    of_store: bool = False
+    """Whether `failure` says that the database could not be reached or refused."""
+
+
+@dataclass(frozen=True)
+class StoreFault:
+    """A step that waits for the database: the reason, when it failed last, and when it is tried again (None: now)."""
+
+    step: str
+    reason: str
+    at: datetime | None
+    next_attempt_at: datetime | None
+
+
+@dataclass(frozen=True)
+class InHand:
+    """A run that is open in the engine. `task_since`: since when it waits for a worker to advance it."""
+
+    pending: tuple[Pending, ...] = ()
+    task_since: datetime | None = None
+    store_faults: tuple[StoreFault, ...] = ()
+
+    def queued_since(self) -> datetime | None:
+        """Since when the longest waiting part of it has found no worker."""
+        waiting = [step.since for step in self.pending if step.state == "queued" and step.since]
+        return min([*waiting, *([self.task_since] if self.task_since else [])], default=None)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who asked for work on the queue in the last minutes. `seen`: the newest time of each, by name."""
+
+    seen: dict[str, datetime]
+
+    def alive(self, now: datetime) -> list[str]:
+        """Names of those that asked for work lately enough to be taken for alive."""
+        return sorted(name for name, at in self.seen.items() if now - at < POLL)
+
+    @property
+    def last(self) -> datetime | None:
+        """When anybody asked last."""
+        return max(self.seen.values(), default=None)
+
+
+async def in_hand(client: Client, run_id: str) -> InHand | None:
+    """What the engine has in hand for a run; None where it does not say, or the run is not open in it."""
+    execution = WorkflowExecution(workflow_id=run_id)
+    try:
+        found = await client.workflow_service.describe_workflow_execution(
+            DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution), timeout=PATIENCE
+        )
+        return await _in_hand(client, execution, found)
+    except (RPCError, RuntimeError):
+        return None
+
+
+async def _in_hand(
+    client: Client, execution: WorkflowExecution, found: DescribeWorkflowExecutionResponse
+) -> InHand | None:
+    if found.workflow_execution_info.HasField("close_time"):
+        return None
+    pending = tuple(_pending(each) for each in found.pending_activities)
+    faults = [
+        StoreFault(each.step, each.failure or "", each.since, each.next_attempt_at) for each in pending if each.of_store
+    ]
+    task = found.pending_workflow_task
+    scheduled = found.HasField("pending_workflow_task") and (
+        task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+    )
+    if not faults and not scheduled:
+        faults = await _waits(client, execution)
+    return InHand(pending, _at(task.scheduled_time) if scheduled else None, tuple(faults))
+
+
+def _pending(found: PendingActivityInfo) -> Pending:
+    running = found.state != PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+    failed = found.HasField("last_failure")
+    due = _at(found.next_attempt_schedule_time) if found.HasField("next_attempt_schedule_time") else None
+    since = found.last_started_time if found.HasField("last_started_time") else found.scheduled_time
+    return Pending(
+        step=found.activity_id,
+        state="running" if running else "delayed" if due and due > datetime.now(UTC) else "queued",
+        attempt=found.attempt,
+        attempts=found.maximum_attempts,
+        since=_at(since) if running or not due else due,
+        next_attempt_at=None if running else due,
+        failure=_said(found.last_failure) if failed else None,
+        of_store=failed and _of_store(found.last_failure),
+    )
+
+
+async def _waits(client: Client, execution: WorkflowExecution) -> list[StoreFault]:
+    """Pauses between two rounds of attempts: the engine has nothing in hand then but a timer, at the history's end."""
+    tail = await client.workflow_service.get_workflow_execution_history_reverse(
+        GetWorkflowExecutionHistoryReverseRequest(
+            namespace=client.namespace, execution=execution, maximum_page_size=TAIL
+        ),
+        timeout=PATIENCE,
+    )
+    events = list(tail.history.events)
+    fired = {
+        event.timer_fired_event_attributes.started_event_id
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_TIMER_FIRED
+    }
+    open_timers = [
+        event
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_TIMER_STARTED and event.event_id not in fired
+    ]
+    return [fault for timer in open_timers if (fault := _fault_before(timer, events)) is not None]
+
+
+def _fault_before(timer: HistoryEvent, events: list[HistoryEvent]) -> StoreFault | None:
+    """The failure that made the run start this timer: the one its workflow task answered."""
+    until = timer.timer_started_event_attributes.workflow_task_completed_event_id
+    names = {
+        event.event_id: event.activity_task_scheduled_event_attributes.activity_id
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    }
+    for event in events:  # the newest first
+        if event.event_id < until and event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+            failed = event.activity_task_failed_event_attributes
+            if not _of_store(failed.failure):
+                continue
+            due = _at(timer.event_time) + timer.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
+            step = names.get(failed.scheduled_event_id, "")
+            return StoreFault(step, _said(failed.failure), _at(event.event_time), due)
+    return None
+
+
+def _of_store(failure: Failure) -> bool:
+    return failure.application_failure_info.type == StoreUnavailableError.__name__
+
+
+def _said(failure: Failure) -> str:
+    if failure.HasField("timeout_failure_info"):
+        return "the worker that ran it was lost, or took too long"
+    return failure.message
+
+
+def _at(stamp: Timestamp) -> datetime:
+    return stamp.ToDatetime(tzinfo=UTC)
+
+
+async def workers(client: Client, task_queue: str) -> Workers | None:
+    """Who works on a queue; None where the engine does not say."""
+    kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
+    try:
+        answers = await asyncio.gather(*(_pollers(client, task_queue, kind) for kind in kinds))
+    except (RPCError, RuntimeError):
+        return None
+    seen: dict[str, datetime] = {}
+    for answer in answers:
+        for poller in answer.pollers:
+            at = _at(poller.last_access_time)
+            seen[poller.identity] = max(at, seen.get(poller.identity, at))
+    return Workers(seen)
+
+
+async def _pollers(client: Client, task_queue: str, kind: TaskQueueType.ValueType) -> DescribeTaskQueueResponse:
+    return await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=task_queue), task_queue_type=kind
+        ),
+        timeout=PATIENCE,
+    )
