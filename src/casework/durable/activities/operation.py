@@ -41,8 +41,9 @@ async def heartbeats() -> AsyncIterator[None]:
 
 async def _beat(interval: float) -> None:
     while True:
-        activity.heartbeat()
+        # First the pause: the time-out counts from the start of the attempt, and each heartbeat costs an engine action.
         await asyncio.sleep(interval)
+        activity.heartbeat()
 
 
 def operation(body: Body) -> Body:
