@@ -80,6 +80,14 @@ class StepCommit:
 
 
 @dataclass(frozen=True, slots=True)
+class Case:
+    """The request that the run was started with (None: no such run), and the latest COMPLETED result of each tool."""
+
+    request: Plain
+    evidence: dict[str, Plain]
+
+
+@dataclass(frozen=True, slots=True)
 class _Stored:
     state: str
     hash: str | None
@@ -129,8 +137,6 @@ async def claim(conn: Connection, step: StepClaim) -> Claimed:
         return found
     if taken.attempt > 1:
         await lose_attempts(conn, step.tenant, step.run_id, step.path, taken.attempt, "no report before the next claim")
-    key = {"tenant": step.tenant, "step_id": step_id, "run_id": step.run_id, "attempt": taken.attempt}
-    await queries.run(conn, _SQL["open_attempt"], key)
     return Claimed(step_id, taken.attempt, "claimed")
 
 
@@ -266,7 +272,8 @@ async def lock_attempt(conn: Connection, tenant: str, run_id: UUID, path: str, a
     return bool(await queries.value(conn, _SQL["lock_attempt"], key)) and not run.terminal
 
 
-async def evidence(conn: Connection, tenant: str, run_id: UUID) -> dict[str, Plain]:
-    """The latest COMPLETED result of each tool of the run, by tool name."""
-    found = await queries.dicts(conn, _SQL["evidence"], {"tenant": tenant, "run_id": run_id})
-    return {row["name"]: row["result"] for row in found}
+async def case_of(conn: Connection, tenant: str, run_id: UUID) -> Case:
+    """What a tool may look at."""
+    found = await queries.one(conn, _SQL["case_of"], {"tenant": tenant, "run_id": run_id}, Case)
+    assert found is not None  # a query without a table in front has one row
+    return found

@@ -19,6 +19,7 @@ from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.rows import AsyncRowFactory
 
 from casework.errors import FatalError, RetryableError
+from casework.store.connection import BoundedConnection
 
 _GAP = re.compile(r"\s+|;|--[^\n]*")
 _WORDS = re.compile(r"[a-z_]+")
@@ -143,6 +144,8 @@ async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
         FatalError: the borrower ended the transaction or changed its role; it must not be committed.
         RetryableError: the connection broke while it was lent, or a deferred constraint was not met at the end.
     """
+    if isinstance(conn, BoundedConnection):
+        conn.lent = True
     before = await _identity(conn)
     handle = LentTransaction(conn)
     try:

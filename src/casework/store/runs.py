@@ -108,11 +108,6 @@ async def get(conn: Connection, tenant: str, run_id: UUID) -> RunRow | None:
     return await queries.one(conn, _SQL["get"], {"tenant": tenant, "run_id": run_id}, RunRow)
 
 
-async def request_of(conn: Connection, tenant: str, run_id: UUID) -> Plain:
-    """The request a run was started with; None where there is no such run."""
-    return await queries.value(conn, _SQL["request_of"], {"tenant": tenant, "run_id": run_id})
-
-
 async def list_page(
     conn: Connection,
     tenant: str,

@@ -66,7 +66,7 @@ async def test_an_open_case_adopts_a_change_as_its_workflow_says(
 async def test_without_a_policy_the_run_fails_closed(house: House, tmp_path: Path) -> None:
     """DA-42. No row and the default setting: the run ends FAILED, and the reason says what to do."""
     async with house.db.transaction() as conn:
-        await conn.execute("reset role; delete from agent_policy.underwriting_policy_limits")
+        await conn.execute("set local role none; delete from agent_policy.underwriting_policy_limits")
     house.app = adopting(tmp_path, "pinned")
     await publish(house.app, house.db)
     async with house.worker():
@@ -78,7 +78,7 @@ async def test_without_a_policy_the_run_fails_closed(house: House, tmp_path: Pat
 async def test_the_fixture_is_used_only_where_the_setting_says_so_and_is_recorded(house: House, tmp_path: Path) -> None:
     """DA-42. With the explicit setting the shipped limits are used, recorded as fixture_fallback with the reason."""
     async with house.db.transaction() as conn:
-        await conn.execute("reset role; delete from agent_policy.underwriting_policy_limits")
+        await conn.execute("set local role none; delete from agent_policy.underwriting_policy_limits")
     house.app = adopting(tmp_path, "pinned")
     house.settings = replace(house.settings, policy=PolicySettings(fallback="fixture"))
     await publish(house.app, house.db)

@@ -197,7 +197,7 @@ async def with_effects(bench: Setting, app: App) -> Bench:
     on = await bench(app)
     async with on.house.db.transaction() as conn:
         await conn.execute(
-            "reset role; create table public.effect (how text primary key deferrable initially deferred);"
+            "set local role none; create table public.effect (how text primary key deferrable initially deferred);"
             " grant all on public.effect to public"
         )
     return on
@@ -238,7 +238,7 @@ async def test_trouble_of_a_transactional_tool_is_an_attempt(
 
     on = await with_effects(bench, errand(tmp_path, [act_once], asking()))
     async with on.house.db.transaction() as conn:
-        await conn.execute("reset role; grant pg_signal_backend to casework_runtime")
+        await conn.execute("set local role none; grant pg_signal_backend to casework_runtime")
     with pytest.raises(ApplicationError) as caught:
         await on.call()
     assert caught.value.type == "RetryableError"

@@ -41,7 +41,7 @@ async def test_connection_is_set_up(db: Database, admin_db: Database) -> None:
             " current_setting('application_name') as name",
         )
     )[0]
-    assert shown == {"role": "casework_runtime", "patience": "15s", "idle": "1min", "zone": "UTC", "name": "casework"}
+    assert shown == {"role": "casework_runtime", "patience": "15s", "idle": "5s", "zone": "UTC", "name": "casework"}
     assert (await fetch(admin_db, "select current_user = session_user as own"))[0] == {"own": True}
 
 
@@ -271,7 +271,7 @@ async def test_sessions_killed_under_the_pool(db: Database, database_dsn: str) -
     """All idle connections die at once: the next use has a new one, without an error."""
     await asyncio.gather(*(execute(db, "select pg_sleep(0.05)") for _ in range(8)))
     with psycopg.connect(database_dsn, autocommit=True) as conn:
-        conn.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'casework'")
+        conn.execute("select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'casework'")
     began = time.monotonic()
     await asyncio.gather(*(db.ping() for _ in range(8)))
     assert time.monotonic() - began < 5

@@ -227,7 +227,11 @@ async def test_evidence_is_the_latest_completed_result_of_each_tool(db: Database
     await claim(db, tool_claim(run_id, "underwrite.1/exchange.9/model.1", kind="model", name="model"))
     await commit(db, done(run_id, 1, "underwrite.1/exchange.9/model.1"))
     async with db.transaction() as conn:
-        assert await ledger.evidence(conn, TENANT, run_id) == {"credit": {"n": 2}}
+        case = await ledger.case_of(conn, TENANT, run_id)
+        nothing = await ledger.case_of(conn, TENANT, uuid4())
+    assert case.evidence == {"credit": {"n": 2}}
+    assert case.request
+    assert nothing == ledger.Case(None, {})
 
 
 async def test_figures_that_no_column_holds_lose_no_result(db: Database, run_id: UUID) -> None:

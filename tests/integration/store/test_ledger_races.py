@@ -108,7 +108,7 @@ def kill_backends(dsn: str) -> None:
     """As a crash of the worker's connection: the server ends every session of the runtime in this database."""
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity"
             " where datname = current_database() and application_name = 'casework'"
         )
 

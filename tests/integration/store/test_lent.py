@@ -182,6 +182,8 @@ async def test_a_connection_comes_back_clean(database_dsn: str) -> None:
         login = (await fetch(db, "select session_user::text as name"))[0]["name"]
         before = (await fetch(db, SESSION, login))[0]
         async with db.transaction() as conn:
+            async with lent(conn):
+                pass  # what the facade would refuse is run past it
             for statement in (
                 "create temp table mine ()",
                 "select pg_advisory_lock(7)",

@@ -287,4 +287,3 @@ async def test_detail_of_no_run_is_none(db: Database) -> None:
     """What is not there is None, not an error."""
     async with db.transaction() as conn:
         assert await runs.detail(conn, TENANT, uuid4()) is None
-        assert await runs.request_of(conn, TENANT, uuid4()) is None

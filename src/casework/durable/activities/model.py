@@ -19,7 +19,7 @@ from casework.errors import FatalError, RetryableError
 from casework.graph import templates
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.manifests import AiAgent
-from casework.store import ledger, messages, projection
+from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
 from casework.values import dumps
 
@@ -118,7 +118,7 @@ class ModelActivity:
                 parts=answer.parts,
             )
             asked = [made.name for made in answer.requests]
-            await projection.add_event(conn, tenant, owner, call.path, "agent.model_answered", {"asks_for": asked})
+            await events.add_locked(conn, tenant, owner, call.path, "agent.model_answered", {"asks_for": asked})
         return reply
 
 

@@ -24,7 +24,7 @@ from casework.durable.activities.services import Attempt, Services, patiently, r
 from casework.durable.contracts import ToolCall, ToolReply
 from casework.errors import FatalError, OperationError, RetryableError, ToldError, UnserialisableError
 from casework.graph import templates
-from casework.store import ledger, messages, projection, runs
+from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
 from casework.store.lent import lent
 from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
@@ -69,8 +69,7 @@ class ToolActivity:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
             claimed = await ledger.claim(conn, _claim_of(call, tool, arguments))
-            request = await runs.request_of(conn, tenant, owner)
-            evidence = await ledger.evidence(conn, tenant, owner)
+            case = await ledger.case_of(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(
             tenant=tenant,
@@ -78,8 +77,8 @@ class ToolActivity:
             path=call.path,
             key=str(claimed.step_id),
             attempt=claimed.attempt,
-            input=request or {},
-            evidence=evidence,
+            input=case.request or {},
+            evidence=case.evidence,
             policies=governed,
         )
         return claimed, context, arguments
@@ -165,7 +164,7 @@ async def _write(
             tool=call.name,
         )
     kind = "agent.tool_completed" if error is None else "agent.tool_failed"
-    await projection.add_event(conn, tenant, owner, call.path, kind, {"name": call.name, "error": error})
+    await events.add_locked(conn, tenant, owner, call.path, kind, {"name": call.name, "error": error})
     return _reply(call, state, result, error)
 
 

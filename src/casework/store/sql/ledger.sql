@@ -1,23 +1,24 @@
 -- STARTED is set only over a row that is not terminal and is asked for the same act.
 -- name: claim
-insert into agent_ops.agent_steps as s (
-    tenant, step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, cleaned,
-    started_at, updated_at)
-values (
-    %(tenant)s, %(step_id)s, %(run_id)s, %(path)s, %(kind)s, %(name)s, %(node)s, %(turn)s, %(tool_version)s,
-    %(arguments)s, %(hash)s, 'STARTED', 1, %(cleaned)s, clock_timestamp(), clock_timestamp())
-on conflict (tenant, step_id) do update
-    set attempt = s.attempt + 1, updated_at = clock_timestamp()
-    where s.state = 'STARTED' and s.hash = excluded.hash
+with taken as (
+    insert into agent_ops.agent_steps as s (
+        tenant, step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, cleaned,
+        started_at, updated_at)
+    values (
+        %(tenant)s, %(step_id)s, %(run_id)s, %(path)s, %(kind)s, %(name)s, %(node)s, %(turn)s, %(tool_version)s,
+        %(arguments)s, %(hash)s, 'STARTED', 1, %(cleaned)s, clock_timestamp(), clock_timestamp())
+    on conflict (tenant, step_id) do update
+        set attempt = s.attempt + 1, updated_at = clock_timestamp()
+        where s.state = 'STARTED' and s.hash = excluded.hash
+    returning attempt
+)
+insert into agent_ops.agent_step_attempts (tenant, step_id, attempt, run_id, started_at)
+select %(tenant)s, %(step_id)s, attempt, %(run_id)s, clock_timestamp() from taken
 returning attempt
 
 -- name: read_back
 select state, hash, attempt, result, error from agent_ops.agent_steps
 where tenant = %(tenant)s and step_id = %(step_id)s
-
--- name: open_attempt
-insert into agent_ops.agent_step_attempts (tenant, step_id, attempt, run_id, started_at)
-values (%(tenant)s, %(step_id)s, %(attempt)s, %(run_id)s, clock_timestamp())
 
 -- name: lose_attempts
 update agent_ops.agent_step_attempts a
@@ -71,7 +72,9 @@ select attempt = %(attempt)s and state = 'STARTED' from agent_ops.agent_steps
 where tenant = %(tenant)s and step_id = %(step_id)s
 for update
 
--- name: evidence
-select distinct on (name) name, result from agent_ops.agent_steps
-where tenant = %(tenant)s and run_id = %(run_id)s and kind = 'tool' and state = 'COMPLETED'
-order by name, ended_at desc, step_id
+-- name: case_of
+select (select request from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s) as request,
+       (select coalesce(jsonb_object_agg(name, result), '{}')
+        from (select distinct on (name) name, result from agent_ops.agent_steps
+              where tenant = %(tenant)s and run_id = %(run_id)s and kind = 'tool' and state = 'COMPLETED'
+              order by name, ended_at desc, step_id) latest) as evidence

@@ -20,10 +20,6 @@ select tenant, run_id, status, version, temporal_workflow_id, workflow_name, wor
 from agent_ops.agent_runs
 where tenant = %(tenant)s and run_id = %(run_id)s
 
--- name: request_of
-select request from agent_ops.agent_runs
-where tenant = %(tenant)s and run_id = %(run_id)s
-
 -- The filters that are not asked for are constants to the planner, and vanish.
 -- name: list_page
 select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
