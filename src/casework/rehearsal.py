@@ -7,7 +7,7 @@ destination as a process of its own, whose counts say from outside what really h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class Destination:
     """Tools whose calls carry the idempotency key there."""
     reads: tuple[str, ...] = ()
     """Tools that only read there."""
+    evidence: str | None = None
+    """Option of `command` that takes a CSV file of subjects, which it then knows instead of the shipped ones."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,13 @@ class Rehearsal:
     def tools(self) -> tuple[str, ...]:
         """All tools that a case calls."""
         return tuple(tool for stage in self.stages for tool in stage)
+
+    def with_evidence(self, file: Path) -> Rehearsal:
+        """The same with a destination that knows the subjects of a CSV file, where it can take one."""
+        if self.destination.evidence is None:
+            return self
+        command = (*self.destination.command, self.destination.evidence, str(file.absolute()))
+        return replace(self, destination=replace(self.destination, command=command))
 
     def tagged(self, tag: str, number: int = 0) -> dict[str, Any]:
         """Input `number` as a case of its own: its subject carries the tag."""
