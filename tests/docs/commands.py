@@ -71,6 +71,6 @@ def parse(words: list[str]) -> dict[str, object]:
         assert found is not None
         command, context = found, click.Context(found, info_name=found.name, parent=context)
     made = command.make_context(command.name, list(rest), parent=context.parent)
-    if isinstance(command, click.Group):
+    if isinstance(command, click.Group) and not command.invoke_without_command:
         raise click.UsageError(f"{' '.join(words)} names a group of commands, not a command")
     return made.params

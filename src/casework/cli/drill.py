@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from casework.cli import exits
+from casework.cli.drill_storm import storm
 from casework.cli.output import emit_json, json_option
 from casework.cli.servers import app_option
 
@@ -106,3 +107,6 @@ async def _reports(ground: object, kills: int | None, voice: Teller) -> AsyncIte
     voice.heading(report.title)
     await scenarios.played(ground, report, partial(killing.play, kills=kills))
     yield report
+
+
+drill.add_command(storm)

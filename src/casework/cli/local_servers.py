@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from casework.children.family import kill_family
 from casework.errors import LocalStackError
 from casework.settings import Secret, Settings, TemporalSettings
 
@@ -79,10 +80,11 @@ class LocalServers:
         return told
 
     async def is_polling(self, settings: Settings, pid: int | None) -> bool:
-        """Whether the worker with this process id takes work from the task queue."""
+        """Whether the worker with this process id takes work from the task queue; no while Temporal does not answer."""
         from temporalio.api.enums.v1 import TaskQueueType
         from temporalio.api.taskqueue.v1 import TaskQueue
         from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+        from temporalio.service import RPCError
 
         if self._client is None or pid is None:
             return False
@@ -91,8 +93,23 @@ class LocalServers:
             task_queue=TaskQueue(name=settings.temporal.task_queue),
             task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
         )
-        answer = await self._client.workflow_service.describe_task_queue(asked)
+        try:
+            answer = await self._client.workflow_service.describe_task_queue(asked)
+        except RPCError:
+            return False
         return any(poller.identity.startswith(f"{pid}@") for poller in answer.pollers)
+
+    def kill(self, name: str) -> int:
+        """SIGKILL one of our own servers with all of its processes, as if it had crashed; its process id.
+
+        Raises:
+            LocalStackError: no server of that name is ours and lives.
+        """
+        pid = self.pids().get(name)
+        if not pid:
+            raise LocalStackError(f"No {name} of this stack is alive, so it cannot be killed. Start the stack first.")
+        kill_family(pid)
+        return pid
 
     def facts(self) -> dict[str, str]:
         """Where our own servers are, without secrets. Servers outside are named by the environment alone."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from casework.children.family import kill_family
 from casework.children.files import write_private
 from casework.children.identity import look
 from casework.children.locks import FileLock
@@ -137,6 +138,22 @@ class Stack:
         """End a worker at once with SIGKILL. It is not restarted."""
         self.workers.remove(worker)
         worker.process.kill()
+
+    def kill_server(self, name: str) -> int:
+        """End `api`, `postgres` or `temporal` at once with SIGKILL, all of its processes; its process id.
+
+        `watch` starts it again, as after any crash.
+
+        Raises:
+            LocalStackError: it does not run here.
+        """
+        if name != "api":
+            return self.servers.kill(name)
+        if not (self.api and self.api.pid):
+            raise LocalStackError("The API of this stack does not run, so it cannot be killed. Start the stack first.")
+        pid = self.api.pid
+        kill_family(pid)
+        return pid
 
     async def stop_worker(self, worker: Service) -> None:
         """Let a worker drain and end. It is not restarted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -16,13 +17,25 @@ from casework.values import Plain, dumps, loads
 LOOK_EVERY_S = 0.2
 PATIENCE_S = 60.0
 """How long a state is waited for, in seconds."""
+AGAIN_S = 0.5
+"""Pause before a request is sent again, in seconds."""
+BUSY = 503
 ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
 
 class Client:
-    """The API at one address, for one token."""
+    """The API at one address, for one token.
 
-    def __init__(self, url: str, token: str) -> None:
+    With `patience_s` a request that gets no answer, or 503, is sent again for so many seconds, the same to the letter:
+    starts carry their idempotency key and decisions are known by their content, so nothing is done twice.
+    """
+
+    def __init__(self, url: str, token: str, patience_s: float = 0.0) -> None:
+        self._patience_s = patience_s
+        self.answers: Counter[int] = Counter()
+        """How often each status was answered."""
+        self.unanswered = 0
+        """Requests that got no answer at all."""
         # This machine's own server: no proxy of the environment stands between.
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._http = httpx2.AsyncClient(base_url=url, headers=headers, timeout=40, trust_env=False)
@@ -111,10 +124,21 @@ class Client:
         return await self.until(run_id, lambda run: run["status"] in ENDED, "end")
 
     async def _ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        try:
-            return await self._http.request(method, path, **options)
-        except httpx2.HTTPError as error:
-            raise BrokenOffError(f"The API did not answer {method} {path}: {type(error).__name__} {error}") from error
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                answer = await self._http.request(method, path, **options)
+            except httpx2.HTTPError as error:
+                self.unanswered += 1
+                if time.monotonic() >= deadline:
+                    raise BrokenOffError(
+                        f"The API did not answer {method} {path}: {type(error).__name__} {error}"
+                    ) from error
+            else:
+                self.answers[answer.status_code] += 1
+                if answer.status_code != BUSY or time.monotonic() >= deadline:
+                    return answer
+            await asyncio.sleep(AGAIN_S)
 
     async def _get(self, path: str) -> dict[str, Any]:
         answer = await self._ask("GET", path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -53,6 +53,14 @@ class LocalStack(Protocol):
         """End a worker with SIGKILL; one that is dead is only forgotten."""
         ...
 
+    def kill_server(self, name: str) -> int:
+        """End `api`, `postgres` or `temporal` with SIGKILL, all of its processes; its process id."""
+        ...
+
+    async def watch(self, say: Callable[[str], None]) -> None:
+        """Start again what has ended, until cancelled; `say` gets a sentence for each."""
+        ...
+
 
 @dataclass
 class Service:
@@ -79,6 +87,8 @@ class Crew:
         """Every worker there was."""
         self.killed = 0
         """Workers that ended by SIGKILL."""
+        self.quit: list[str] = []
+        """Workers that took work and ended by themselves: each with its exit code."""
 
     @property
     def pids(self) -> list[int]:
@@ -110,11 +120,22 @@ class Crew:
         self.killed += 1
         return service.pid
 
+    def kill_ready(self) -> int | None:
+        """SIGKILL the worker that has taken work for the longest time; None while no second one takes work."""
+        ready = [each for each in self._workers if each[0].pid and each[1].ready is not None]
+        if len(ready) < 2:
+            return None
+        oldest = min(ready, key=lambda each: each[1].ready or 0)
+        self._workers.append(self._workers.pop(self._workers.index(oldest)))
+        return self.kill_one()
+
     def bury(self) -> None:
         """Count and forget workers that have ended."""
         for worker, service in [each for each in self._workers if not each[0].pid]:
             self._workers.remove((worker, service))
             self.killed += worker.exit_code == -signal.SIGKILL
+            if service.ready is not None and worker.exit_code != -signal.SIGKILL:
+                self.quit.append(f"{service.pid} (exit code {worker.exit_code})")
             service.gone = time.time()
             self._stack.kill_worker(worker)
 

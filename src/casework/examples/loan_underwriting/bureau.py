@@ -1,12 +1,13 @@
 """A credit bureau and registry of incomes as a server of its own, with the shipped applicants, for demos and drills.
 
-    python -m casework.examples.loan_underwriting.bureau --port 0 --latency 0.2 --received FOLDER
+    python -m casework.examples.loan_underwriting.bureau --port 0 --latency 0.2 --received FOLDER [--evidence CSV]
 
 `POST /inquiries` and `GET /incomes/{applicant_id}` are described in `http_evidence.py` and `http_income.py`. An
 inquiry's effect (a trace on the applicant's record) happens when it arrives, the answer goes out `latency` seconds
 later; the same `Idempotency-Key` again is a repeat and has no second effect. `APP-1001.anything` is a namesake of
-APP-1001, counted apart. `GET /counts` tells what really happened; `PUT /latency` with `{"seconds": n}` changes it for
-later calls; `PUT /release` answers those that wait now.
+APP-1001, counted apart. With `--evidence` the applicants are those of a CSV file, as `csv_evidence.py` describes it.
+`GET /counts` tells what really happened; `PUT /latency` with `{"seconds": n}` changes it for later calls;
+`PUT /release` answers those that wait now.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from casework.errors import FatalError, ToldError
+from casework.examples.loan_underwriting.csv_evidence import CsvEvidence
+from casework.examples.loan_underwriting.evidence import CreditReport, IncomeEvidence
 from casework.examples.loan_underwriting.fixtures import CREDIT_REPORTS, INCOMES
 from casework.values import Plain, dumps, loads
 
@@ -33,8 +37,9 @@ Answer = tuple[int, Plain]
 class Bureau:
     """What the bureau knows and has counted. Safe to use from several threads."""
 
-    def __init__(self, latency: float = 0.0, received: Path | None = None) -> None:
+    def __init__(self, latency: float = 0.0, received: Path | None = None, evidence: CsvEvidence | None = None) -> None:
         self.latency = latency
+        self._evidence = evidence
         self._received = received
         self._lock = threading.Condition()
         self._releases = 0
@@ -45,7 +50,7 @@ class Bureau:
 
     def inquiry(self, key: str, applicant_id: str) -> Answer:
         """Make an inquiry, or answer it again."""
-        known = CREDIT_REPORTS.get(_base(applicant_id))
+        known = self._report_of(_base(applicant_id))
         if known is None:
             return 404, {"error": f"no applicant {applicant_id}"}
         with self._lock:
@@ -64,7 +69,7 @@ class Bureau:
 
     def income(self, applicant_id: str) -> Answer:
         """Look up an income."""
-        known = INCOMES.get(_base(applicant_id))
+        known = self._income_of(_base(applicant_id))
         if known is None:
             return 404, {"error": f"no applicant {applicant_id}"}
         name = f"income_verification:{applicant_id}"
@@ -72,6 +77,18 @@ class Bureau:
             self._calls[name] += 1
         self._arrived(name)
         return 200, replace(known, applicant_id=applicant_id)
+
+    def _report_of(self, applicant_id: str) -> CreditReport | None:
+        try:
+            return self._evidence.report_of(applicant_id) if self._evidence else CREDIT_REPORTS.get(applicant_id)
+        except ToldError:
+            return None
+
+    def _income_of(self, applicant_id: str) -> IncomeEvidence | None:
+        try:
+            return self._evidence.income_of(applicant_id) if self._evidence else INCOMES.get(applicant_id)
+        except ToldError:
+            return None
 
     def counts(self) -> Answer:
         """Calls and effects by name, and what is in flight now."""
@@ -185,13 +202,26 @@ def main(kind: type[Bureau] = Bureau) -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds until an inquiry is answered")
     parser.add_argument("--received", type=Path, help="folder that gets a file for each call that arrived")
+    parser.add_argument("--evidence", type=Path, help="CSV file of the applicants it knows (default: the shipped ones)")
     wish = parser.parse_args()
-    server = serve(kind(wish.latency, wish.received), wish.port)
+    server = serve(kind(wish.latency, wish.received, _evidence(wish.evidence)), wish.port)
     print(f"Listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         return
+
+
+def _evidence(file: Path | None) -> CsvEvidence | None:
+    """The applicants of a file, read now, so that a wrong one is told before anyone asks."""
+    if file is None:
+        return None
+    made = CsvEvidence(file)
+    try:
+        made.read()
+    except FatalError as error:
+        sys.exit(f"The bureau cannot start: {error}")
+    return made
 
 
 if __name__ == "__main__":

@@ -48,6 +48,14 @@ class CsvEvidence:
         self._lock = threading.Lock()
 
     async def credit_report(self, applicant_id: str, key: str) -> CreditReport:  # noqa: ARG002 - part of the port
+        """As `report_of`."""
+        return self.report_of(applicant_id)
+
+    async def income(self, applicant_id: str) -> IncomeEvidence:
+        """As `income_of`."""
+        return self.income_of(applicant_id)
+
+    def report_of(self, applicant_id: str) -> CreditReport:
         """The bureau's facts of the applicant's row.
 
         Raises:
@@ -64,8 +72,8 @@ class CsvEvidence:
             missing=facts.missing,
         )
 
-    async def income(self, applicant_id: str) -> IncomeEvidence:
-        """Income and debt service of the applicant's row. Raises as `credit_report`."""
+    def income_of(self, applicant_id: str) -> IncomeEvidence:
+        """Income and debt service of the applicant's row. Raises as `report_of`."""
         row = self._row(applicant_id)
         facts = _Facts(row)
         joint = row.get("application_type", "").strip().lower() == "joint"
@@ -85,11 +93,19 @@ class CsvEvidence:
             missing=facts.missing,
         )
 
-    def _row(self, applicant_id: str) -> Row:
+    def read(self) -> dict[str, list[Row]]:
+        """The file's rows by applicant, read once.
+
+        Raises:
+            FatalError: the file cannot be read.
+        """
         with self._lock:
             if self._rows is None:
                 self._rows = _read(self._path)
-        found = self._rows.get(applicant_id.strip(), [])
+            return self._rows
+
+    def _row(self, applicant_id: str) -> Row:
+        found = self.read().get(applicant_id.strip(), [])
         if not found:
             raise unknown_applicant(applicant_id, self._path.name)
         if len(found) > 1:

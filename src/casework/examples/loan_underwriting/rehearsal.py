@@ -27,6 +27,7 @@ REHEARSAL = Rehearsal(
         variables=(BUREAU_URL, INCOME_URL),
         keyed=("credit_check",),
         reads=("income_verification",),
+        evidence="--evidence",
     ),
     tag_field="applicant_id",
     question="What makes the ratio acceptable? The applicant says that the car loan ends in March.",
