@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
+from temporalio.runtime import Runtime
 
 from casework.durable.converter import DATA_CONVERTER
 from casework.errors import SettingsError, UnreachableError
@@ -15,8 +17,17 @@ CONNECT_TIMEOUT_S = 10.0
 DEFAULT_NAMESPACE = "default"
 
 
-async def connect(settings: Settings, *, lazy: bool = False, timeout_s: float = CONNECT_TIMEOUT_S) -> Client:
+async def connect(
+    settings: Settings,
+    *,
+    lazy: bool = False,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    interceptors: Sequence[Interceptor] = (),
+    runtime: Runtime | None = None,
+) -> Client:
     """A client for the server in `settings`, with the project's data converter. A lazy one connects at its first call.
+
+    `runtime` is the SDK's own, where a worker serves metrics; else the process's default.
 
     Raises:
         SettingsError: no address is known, or profile, file or certificate cannot be read.
@@ -24,8 +35,11 @@ async def connect(settings: Settings, *, lazy: bool = False, timeout_s: float = 
     """
     config = connect_config(settings.temporal)
     address = config.get("target_host", "")
+    connecting = Client.connect(
+        **config, data_converter=DATA_CONVERTER, lazy=lazy, interceptors=interceptors, runtime=runtime
+    )
     try:
-        return await asyncio.wait_for(Client.connect(**config, data_converter=DATA_CONVERTER, lazy=lazy), timeout_s)
+        return await asyncio.wait_for(connecting, timeout_s)
     except (RuntimeError, TimeoutError, ValueError) as refused:
         raise UnreachableError(
             f"No Temporal server answers at {address} ({refused or 'no answer in time'}). "

@@ -10,10 +10,13 @@ import asyncio
 import importlib
 import logging
 import signal
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.runtime import Runtime
+from temporalio.worker import Interceptor, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from casework.app import App
@@ -26,6 +29,7 @@ from casework.durable.activities.tool import ToolActivity
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.faulting import drill_interceptors
+from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.schedules import ensure_sweep
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
@@ -33,6 +37,10 @@ from casework.errors import FatalError, SettingsError
 from casework.models.catalogue import Models
 from casework.settings import Settings
 from casework.store.database import Database
+from casework.telemetry.start import tracing
+
+if TYPE_CHECKING:
+    from casework.telemetry.tracer import Tracer
 
 log = logging.getLogger("casework.worker")
 
@@ -62,8 +70,10 @@ def workflow_runner() -> SandboxedWorkflowRunner:
     return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH))
 
 
-def make_worker(client: Client, services: Services, settings: Settings) -> Worker:
-    """A worker on the settings' task queue."""
+def make_worker(
+    client: Client, services: Services, settings: Settings, *, watching: Sequence[Interceptor] = ()
+) -> Worker:
+    """A worker on the settings' task queue; `watching` sees all that it does (`watchers` makes them)."""
     activities = (
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
@@ -75,7 +85,7 @@ def make_worker(client: Client, services: Services, settings: Settings) -> Worke
         task_queue=settings.temporal.task_queue,
         workflows=[CaseRun, Sweep],
         activities=activities,
-        interceptors=drill_interceptors(),
+        interceptors=[*watching, *drill_interceptors()],
         workflow_runner=workflow_runner(),
         max_cached_workflows=settings.worker.cache_size,
         max_concurrent_activities=settings.worker.max_activities,
@@ -125,24 +135,52 @@ def _provider_types(app: App) -> list[str]:
     return [provider.spec.type for pinned in app.workflows().values() for provider in pinned.providers.values()]
 
 
+def watchers(tracer: Tracer | None, runtime: Runtime | None) -> list[Interceptor]:
+    """Who watches over a worker: its spans, and its metrics, where they are wanted. The outermost is first."""
+    watching: list[Interceptor] = []
+    if tracer is not None:
+        # Needs the extra: imported only where there is a tracer.
+        watching.append(importlib.import_module("casework.durable.tracing.attempts").TracingInterceptor(tracer))
+    if runtime is not None:
+        watching.append(MeteringInterceptor(runtime.metric_meter))
+    return watching
+
+
 async def run_worker(app: App, settings: Settings) -> None:
     """Work until SIGTERM or SIGINT, then drain: running activities get the grace to end.
 
     Raises:
+        SettingsError: traces or metrics are asked for, and cannot be had as the settings say.
         StoreUnavailableError: the database cannot be reached at the start.
-        UnreachableError: Temporal cannot be reached at the start.
+        UnreachableError: Temporal cannot be reached at the start, or the metrics' address not be listened on.
     """
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    client = await connect(settings)
+    runtime = _metrics(settings)
+    with tracing(settings.telemetry, "casework-worker") as tracer:
+        client = await connect(settings, runtime=runtime)
+        await _work(client, app, settings, watchers(tracer, runtime), stop)
+
+
+async def _work(
+    client: Client, app: App, settings: Settings, watching: Sequence[Interceptor], stop: asyncio.Event
+) -> None:
     pool = settings.database
     async with await Database.open(
         pool.runtime_dsn(), min_size=pool.pool_min_size, max_size=pool.pool_max_size, name="casework-worker"
     ) as db:
-        models = models_of(app, settings)
+        services = Services(db, app, models_of(app, settings), settings)
         await ensure_sweep(client, settings.temporal.task_queue)
-        async with make_worker(client, Services(db, app, models, settings), settings):
+        async with make_worker(client, services, settings, watching=watching):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)
             await stop.wait()
             log.info("worker is draining")
+
+
+def _metrics(settings: Settings) -> Runtime | None:
+    if settings.worker.metrics_address is None:
+        return None
+    runtime, address = metrics_runtime(settings.worker.metrics_address)
+    log.info("metrics are served at %s", address)
+    return runtime

@@ -12,6 +12,7 @@ from casework.settings.parts import (
     DatabaseSettings,
     ModelSettings,
     PolicySettings,
+    TelemetrySettings,
     TemporalSettings,
     WorkerSettings,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Secret",
     "SettingFacts",
     "Settings",
+    "TelemetrySettings",
     "TemporalSettings",
     "WorkerSettings",
     "list_settings",

@@ -122,6 +122,11 @@ class WorkerSettings:
     """Seconds that steps in flight get to end when a worker is told to stop. Default 10; what is cut off is taken up
     by another worker, safely but again."""
 
+    metrics_address: str | None = variable("CASEWORK_WORKER_METRICS_ADDRESS")
+    """Host and port at which a worker serves its own metrics to Prometheus, such as `127.0.0.1:9464`. Default: none,
+    and then it serves none. Port 0 takes any free one and tells it in the log; of several workers on one machine each
+    needs its own."""
+
 
 @dataclass(frozen=True)
 class ApiSettings:
@@ -177,3 +182,46 @@ class AppSettings:
     home: Path = variable("CASEWORK_HOME", Path(".casework"))
     """Folder of the local stack: data, logs, token. Default `.casework` in the working folder: one project, one
     stack."""
+
+
+@dataclass(frozen=True)
+class TelemetrySettings:
+    """Traces, by the variables that all OpenTelemetry programs know; the SDK reads further ones itself."""
+
+    endpoint: str | None = variable("OTEL_EXPORTER_OTLP_ENDPOINT")
+    """Base address of a collector that speaks OTLP over HTTP, such as `http://127.0.0.1:4318`. Default: none, and then
+    no traces are made. Needs the extra `telemetry`."""
+
+    traces_endpoint: str | None = variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    """Whole address for traces, which goes before the base address. Default: the base address and `/v1/traces`."""
+
+    headers: Secret | None = variable("OTEL_EXPORTER_OTLP_HEADERS")
+    """Headers for the collector, as `name=value,name=value`. Default: none. A secret, since it holds a key."""
+
+    traces_headers: Secret | None = variable("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+    """The same for traces alone. Default: those for all. A secret, as well."""
+
+    protocol: str = variable("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    """How the collector is spoken to. Default `http/protobuf`, the only one here; another is an error at the start."""
+
+    traces_protocol: str | None = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+    """The same for traces alone, where other programs of this environment use another. Default: that for all."""
+
+    exporter: str = variable("OTEL_TRACES_EXPORTER", "otlp")
+    """`none` makes no traces, whatever else is set. Default `otlp`."""
+
+    disabled: str | None = variable("OTEL_SDK_DISABLED")
+    """`true` makes no traces, whatever else is set. Default: none, which means false."""
+
+    service_name: str | None = variable("OTEL_SERVICE_NAME")
+    """Name of the process in traces. Default: `casework-api` and `casework-worker`."""
+
+    resource_attributes: str | None = variable("OTEL_RESOURCE_ATTRIBUTES")
+    """What else every span says about its process, as `name=value,name=value`. Default: none."""
+
+    sampler: str = variable("OTEL_TRACES_SAMPLER", "parentbased_always_on")
+    """Which traces are recorded: `always_on`, `always_off`, `traceidratio`, or one of these with `parentbased_` before
+    it, which follows a caller that traces. Default `parentbased_always_on`: all runs are, if no caller says no."""
+
+    sampler_arg: str | None = variable("OTEL_TRACES_SAMPLER_ARG")
+    """Share of the traces that `traceidratio` records, from 0 to 1. Default: 1."""

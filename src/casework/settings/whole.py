@@ -16,6 +16,7 @@ from casework.settings.parts import (
     DatabaseSettings,
     ModelSettings,
     PolicySettings,
+    TelemetrySettings,
     TemporalSettings,
     WorkerSettings,
 )
@@ -38,6 +39,7 @@ class Settings:
     models: ModelSettings = field(default_factory=ModelSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     app: AppSettings = field(default_factory=AppSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> Self:
@@ -68,6 +70,7 @@ def parts() -> dict[str, type]:
         "models": ModelSettings,
         "policy": PolicySettings,
         "app": AppSettings,
+        "telemetry": TelemetrySettings,
     }
 
 

@@ -1,0 +1,151 @@
+"""The worker's side of a run: watches its Temporal workflow from outside, and writes the spans above the attempts.
+
+This code runs with the workflow, also when it is replayed. It sends no commands and changes nothing but headers; a
+span leaves it only where the engine does not replay. Dropping a run from memory ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.exceptions import is_cancelled_exception
+from temporalio.worker import (
+    ExecuteWorkflowInput,
+    HandleSignalInput,
+    HandleUpdateInput,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowOutboundInterceptor,
+)
+
+from casework.durable.contracts import PROJECT, Decision, ModelCall, Project, RunStart, ToolCall
+from casework.durable.tracing.headers import place_in, with_place
+from casework.durable.tracing.run_spans import RunFacts, RunSpans, nanoseconds
+from casework.telemetry.identity import Place, parent_path, span_id_of, trace_id_of
+from casework.telemetry.records import SpanRecord
+
+RECORD, BEGINS = "casework_record_span", "casework_trace_begins"
+"""The worker's functions that this code may call: write a span; is a trace that begins here recorded."""
+log = logging.getLogger("casework.telemetry")
+
+
+class TracedWorkflow(WorkflowInboundInterceptor):
+    """One run in memory."""
+
+    def __init__(self, next: WorkflowInboundInterceptor) -> None:  # noqa: A002  # the SDK's name
+        super().__init__(next)
+        self.spans: RunSpans | None = None
+        self._early: list[tuple[str, Place]] = []
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        """Watch over activities too."""
+        super().init(_TracedActivities(outbound, self))
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002  # the SDK's name
+        """The run itself; a span when it is over."""
+        start = input.args[0] if input.args else None
+        if not isinstance(start, RunStart):
+            return await super().execute_workflow(input)
+        parent = place_in(input.headers)
+        self.spans = RunSpans(_facts(start, parent), _emit)
+        for decision_id, sender in self._early:
+            self.spans.sent(decision_id, sender)
+        try:
+            end = await super().execute_workflow(input)
+        except BaseException as error:
+            if not _dropped():
+                state = "CANCELLED" if is_cancelled_exception(error) else "FAILED"
+                self._over(parent, state, None if state == "CANCELLED" else getattr(error, "type", None) or "error")
+            raise
+        self._over(parent, str(getattr(end, "status", "COMPLETED")), None)
+        return end
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:  # noqa: A002  # the SDK's name
+        """A decision, sent and forgotten."""
+        self._sent(input.args, input.headers)
+        await super().handle_signal(input)
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:  # noqa: A002  # the SDK's name
+        """A decision whose sender waits."""
+        self._sent(input.args, input.headers)
+        return await super().handle_update_handler(input)
+
+    def _sent(self, args: Any, headers: Mapping[str, Any]) -> None:
+        sender = place_in(headers)
+        if sender is None or not args or not isinstance(args[0], Decision):
+            return
+        if self.spans is None:
+            self._early.append((args[0].decision_id, sender))
+        else:
+            self.spans.sent(args[0].decision_id, sender)
+
+    def _over(self, parent: Place | None, state: str, error: str | None) -> None:
+        spans, began = self.spans, nanoseconds(workflow.info().start_time)
+        if spans is not None:
+            _harmless(lambda: spans.over(workflow.time_ns(), start=began, parent=parent, state=state, error=error))
+
+
+class _TracedActivities(WorkflowOutboundInterceptor):
+    def __init__(self, next: WorkflowOutboundInterceptor, run: TracedWorkflow) -> None:  # noqa: A002  # the SDK's name
+        super().__init__(next)
+        self._run = run
+
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002  # the SDK's name
+        spans, call = self._run.spans, input.args[0] if input.args else None
+        if spans is None or not isinstance(call, (ModelCall, ToolCall, Project)):
+            return super().start_activity(input)
+        path = "" if isinstance(call, Project) else call.path
+        _harmless(lambda: spans.carried(call.outbox))
+        input.headers = with_place(input.headers, spans.facts.place(above(input.activity, path)))
+        if not path:
+            return super().start_activity(input)
+        _harmless(lambda: spans.began(path, workflow.time_ns()))
+        handle = super().start_activity(input)
+        handle.add_done_callback(
+            lambda _: None if _dropped() else _harmless(lambda: spans.ended(path, workflow.time_ns()))
+        )
+        return handle
+
+
+def above(activity: str, path: str) -> str:
+    """The path of the span above an attempt: a TOOL node's attempt stands below its own visit."""
+    return "" if activity == PROJECT else parent_path(path) or path
+
+
+def _facts(start: RunStart, parent: Place | None) -> RunFacts:
+    run_id = UUID(start.run_id)
+    if parent is None:
+        trace_id = trace_id_of(run_id)
+        parent = Place(trace_id, span_id_of(run_id, ""), bool(workflow.extern_functions()[BEGINS](trace_id)))
+    return RunFacts(run_id, start.tenant, _name(start.bundle), start.workflow_version, parent)
+
+
+def _name(bundle: Any) -> str:
+    """The workflow's name; a bundle that does not hold fails the run later, and by its own words."""
+    try:
+        return str(bundle["workflow"]["metadata"]["name"])
+    except (KeyError, TypeError):
+        return ""
+
+
+def _emit(span: SpanRecord) -> None:
+    if not workflow.unsafe.is_replaying():
+        workflow.extern_functions()[RECORD](span)
+
+
+def _dropped() -> bool:
+    """Whether the engine only drops this run from memory; the SDK has no public word for it."""
+    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
+
+
+def _harmless(note: Callable[[], None]) -> None:
+    """A fault in here must cost a span and never a run."""
+    try:
+        note()
+    except Exception:
+        log.exception("a span could not be made")
