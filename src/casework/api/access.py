@@ -101,7 +101,7 @@ async def authorize(
     need = need_of(request.scope.get("endpoint"))
     if need == _OPEN:
         return None
-    caller = await _identify(credentials, services)
+    caller = request.state.caller = await _identify(credentials, services)
     if not isinstance(need, Role):
         raise AccessError(f"{request.url.path} declares no role, so nobody may use it. Declare one with @needs.")
     if not caller.has(need):

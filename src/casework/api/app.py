@@ -17,18 +17,24 @@ from casework.api import health, metrics, openapi, problems, reviews, runs, work
 from casework.api.access import authorize
 from casework.api.paging import known_only
 from casework.api.services import Services
+from casework.api.tracing import TraceRequests
 from casework.durable.client import RunClient
 from casework.settings import Settings
 from casework.store.database import Database
+from casework.telemetry.start import tracing
 
 if TYPE_CHECKING:
     from casework.app import App
+    from casework.telemetry.tracer import Tracer
 
 
-def create_app(settings: Settings, app: App, db: Database, run_client: RunClient) -> FastAPI:
-    """The API over a database and a run client that the caller opened and will close."""
+def create_app(
+    settings: Settings, app: App, db: Database, run_client: RunClient, tracer: Tracer | None = None
+) -> FastAPI:
+    """The API over a database, a run client and a tracer that the caller opened and will close."""
     made = _bare()
     made.state.services = Services(db, run_client, app, settings)
+    made.state.tracer = tracer
     return made
 
 
@@ -41,14 +47,15 @@ def build(settings: Settings, app: App) -> FastAPI:
     @asynccontextmanager
     async def lifespan(made: FastAPI) -> AsyncIterator[None]:
         run_client = await RunClient.open(settings)
-        async with await Database.open(
-            settings.database.runtime_dsn(),
-            min_size=settings.database.pool_min_size,
-            max_size=settings.database.pool_max_size,
-            name="casework-api",
-        ) as db:
-            made.state.services = Services(db, run_client, app, settings)
-            yield
+        with tracing(settings.telemetry, "casework-api") as made.state.tracer:
+            async with await Database.open(
+                settings.database.runtime_dsn(),
+                min_size=settings.database.pool_min_size,
+                max_size=settings.database.pool_max_size,
+                name="casework-api",
+            ) as db:
+                made.state.services = Services(db, run_client, app, settings)
+                yield
 
     return _bare(lifespan=lifespan)
 
@@ -66,6 +73,7 @@ def _bare(**options: Any) -> FastAPI:
     )
     for router in (runs.router, reviews.router, workflows.router, metrics.router, health.router):
         made.include_router(router)
+    made.add_middleware(TraceRequests)
     problems.install(made)
     openapi.install(made)
     return made

@@ -21,6 +21,7 @@ from casework.graph.bundle import PinnedWorkflow
 from casework.graph.manifests import AiAgent
 from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
+from casework.telemetry.calls import model_call
 from casework.values import dumps
 
 
@@ -48,7 +49,7 @@ class ModelActivity:
             raise FatalError(f"model step {call.path} was given up: {claimed.error}")
         attempt = Attempt(self._services.db, call, claimed)
         try:
-            answer = await self._ask(call, bundle, agent, transcript)
+            answer = await self._ask(call, bundle, agent, transcript, attempt.number)
         except (RetryableError, FatalError) as error:
             await attempt.failed(error)
             raise
@@ -70,7 +71,7 @@ class ModelActivity:
             return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent)
 
     async def _ask(
-        self, call: ModelCall, bundle: PinnedWorkflow, agent: AiAgent, transcript: list[Message]
+        self, call: ModelCall, bundle: PinnedWorkflow, agent: AiAgent, transcript: list[Message], attempt: int
     ) -> ModelAnswer:
         model = self._services.models.for_agent(agent, bundle.providers, call.model)
         request = ModelRequest(
@@ -80,7 +81,10 @@ class ModelActivity:
             output_schema=_output_schema(call, bundle),
         )
         try:
-            return await model.request(request)
+            with model_call(model.name, call.agent, attempt) as span:
+                answer = await model.request(request)
+                span.answered(answer)
+            return answer
         except (RetryableError, FatalError, asyncio.CancelledError):
             raise
         except Exception as error:  # a provider may raise anything; the engine tries again and gives up
