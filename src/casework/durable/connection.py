@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from temporalio.client import Client, Interceptor
+from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 from temporalio.runtime import Runtime
 
 from casework.durable.converter import DATA_CONVERTER
+from casework.durable.tracing.client import RequestInterceptor
 from casework.errors import SettingsError, UnreachableError
 from casework.settings import Settings, TemporalSettings
 
@@ -22,7 +22,6 @@ async def connect(
     *,
     lazy: bool = False,
     timeout_s: float = CONNECT_TIMEOUT_S,
-    interceptors: Sequence[Interceptor] = (),
     runtime: Runtime | None = None,
 ) -> Client:
     """A client for the server in `settings`, with the project's data converter. A lazy one connects at its first call.
@@ -36,7 +35,7 @@ async def connect(
     config = connect_config(settings.temporal)
     address = config.get("target_host", "")
     connecting = Client.connect(
-        **config, data_converter=DATA_CONVERTER, lazy=lazy, interceptors=interceptors, runtime=runtime
+        **config, data_converter=DATA_CONVERTER, lazy=lazy, interceptors=[RequestInterceptor()], runtime=runtime
     )
     try:
         return await asyncio.wait_for(connecting, timeout_s)
