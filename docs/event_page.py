@@ -20,6 +20,11 @@ KINDS = {
         "it had come to another end before it could stop; that end stands",
         "`by`, `why`: the end it came to",
     ),
+    "agent.run_told_again:VERSION": (
+        "the run",
+        "its rows were older than itself, as after a restored database; it wrote them again",
+        "`status`",
+    ),
     "agent.node_started": ("a visit", "a graph node is entered", "`node`"),
     "agent.node_completed": ("a visit", "the visit succeeded", "`node`"),
     "agent.node_failed": ("a visit", "the visit failed; an `onError` edge may catch it", "`node`, `error`"),
@@ -35,6 +40,11 @@ KINDS = {
         "a step",
         "a tool call failed for good: refused, or given up; the model is told",
         "`name`, `error`",
+    ),
+    "agent.store_unavailable": (
+        "a step",
+        "the step had to wait for the database, which is back; the wait used no attempt",
+        "`since`, `waited`: seconds, `error`: what the database said last",
     ),
     "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
     "agent.decision_accepted": ("a visit", "a decision counts", "`command`, `reason`, `reviewer`"),
@@ -53,13 +63,20 @@ KINDS = {
     ),
     "run_stale:VERSION": ("the run", "a state arrived that is older than the row", "what was found"),
     "context_stale:KEY:VERSION": ("a visit", "an output arrived that is older than the row", "what was found"),
-    "run_closed_from_outside": ("the run", "the sweep closed it: its Temporal workflow is gone", "`reason`"),
+    "run_closed_from_outside": (
+        "the run",
+        "the sweep closed it: its Temporal workflow is gone, or has ended without its row",
+        "`reason`",
+    ),
+    "run_restored": ("the run", "the sweep made its row again from its Temporal workflow", "`reason`"),
+    "incident_raised:TIME": ("the run", "it cannot go on until something outside it is mended", "`reason`, `at`"),
+    "incident_cleared:TIME": ("the run", "it can; TIME is that of the incident", "`reason`: the incident's"),
     "conflict:HASH": ("a step", "a write met a row that it may not touch; the run ends FAILED", "`error`"),
 }
 """By kind: at whose path, what it means, its data."""
 
 _LITERAL = re.compile(
-    r"""f?"((?:agent\.\w+|attempt_\w+:|\w+_stale:|decision_ignored:|conflict:|run_closed\w+)[^"\s]*)\""""
+    r"""f?"((?:agent\.\w+|attempt_\w+:|\w+_stale:|decision_ignored:|conflict:|run_closed\w+|run_restored|incident_\w+:)[^"\s]*)\""""
 )
 _FAMILY = {"agent.run_": "agent.run_completed", "agent.": "agent.model_failed"}
 

@@ -49,7 +49,7 @@ class RunClient:
 
     def __init__(self, client: Client, task_queue: str) -> None:
         self._client = client
-        self._task_queue = task_queue
+        self.task_queue = task_queue
 
     async def start(self, start: RunStart) -> bool:
         """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
@@ -64,7 +64,7 @@ class RunClient:
                     contracts.RUN_WORKFLOW,
                     start,
                     id=start.run_id,
-                    task_queue=self._task_queue,
+                    task_queue=self.task_queue,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                     rpc_timeout=CALL_TIMEOUT,
@@ -159,7 +159,7 @@ class RunClient:
 
     async def workers(self) -> Workers | None:
         """Who works on this task queue; None where the engine does not say within two seconds."""
-        return await workers(self._client, self._task_queue)
+        return await workers(self._client, self.task_queue)
 
     def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)

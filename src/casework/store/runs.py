@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from casework.errors import BlankIdError, FatalError, IdempotencyConflictError
 from casework.store import metrics, queries, reviews
 from casework.store.database import Connection
 from casework.store.events import add_locked
+from casework.store.incidents import Before, tell_cleared
 from casework.store.paging import Cursor, Page, checked_limit, place
 from casework.store.results import NOOP, WRITTEN, WriteResult
 from casework.store.rows import (
@@ -176,62 +176,22 @@ async def logs(conn: Connection, tenant: str, run_id: UUID, after: int = 0, limi
     return await queries.many(conn, _SQL["logs"], params, LogRow)
 
 
-async def pending_older_than(
-    conn: Connection, before: datetime, *, tenant: str | None = None, after: Cursor | None = None, limit: int = 200
-) -> list[RunRow]:
-    """Runs still PENDING that were created before an instant, oldest first, of one tenant or all."""
-    return await _unfinished(conn, ["PENDING"], tenant, before, after, limit)
-
-
-async def open_runs(
-    conn: Connection,
-    *,
-    tenant: str | None = None,
-    before: datetime | None = None,
-    after: Cursor | None = None,
-    limit: int = 200,
-) -> list[RunRow]:
-    """Runs that are RUNNING or AWAITING_REVIEW, oldest first, of one tenant or all."""
-    return await _unfinished(conn, ["RUNNING", "AWAITING_REVIEW"], tenant, before, after, limit)
-
-
-async def _unfinished(
-    conn: Connection,
-    statuses: Sequence[str],
-    tenant: str | None,
-    before: datetime | None,
-    after: Cursor | None,
-    limit: int,
-) -> list[RunRow]:
-    params = {"statuses": list(statuses), "tenant": tenant, "before": before, "limit": checked_limit(limit)}
-    return await queries.many(conn, _SQL["unfinished"], {**params, **place(after)}, RunRow, prepare=False)
-
-
-async def set_incident(
-    conn: Connection, tenant: str, run_id: UUID, reason: str | None, at: datetime | None = None
-) -> WriteResult:
-    """Raise the incident flag of an open run with reason and time, or take it down (`reason` None).
-
-    The same reason again keeps the time at which it was first raised.
-    """
-    moment = at or datetime.now(UTC)
-    flag = None if reason is None else {"reason": reason, "at": moment}
-    params = queries.Writing(tenant=tenant, run_id=run_id, at=moment).json(incident=flag)
-    return WRITTEN if await queries.run(conn, _SQL["set_incident"], params) else NOOP
-
-
 async def close_from_outside(
     conn: Connection, tenant: str, run_id: UUID, reason: str, at: datetime | None = None
 ) -> WriteResult:
     """End a run FAILED whose Temporal workflow is gone, as version + 1; a run that has ended stays as it is.
+
+    An incident is taken down: it is a flag of open runs.
 
     Raises:
         ConflictError: there is no such run.
     """
     await lock_run(conn, tenant, run_id)
     params = queries.Writing(tenant=tenant, run_id=run_id, reason=reason, at=at)
-    if not await queries.run(conn, _SQL["close_from_outside"], params):
+    before = await queries.one(conn, _SQL["close_from_outside"], params, Before)
+    if before is None:
         return NOOP
+    await tell_cleared(conn, tenant, run_id, before, at)
     await close_open(conn, tenant, run_id, reason, at)
     await add_locked(conn, tenant, run_id, "", "run_closed_from_outside", {"reason": reason}, at)
     return WRITTEN

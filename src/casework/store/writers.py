@@ -13,6 +13,7 @@ from casework.store import queries
 from casework.store.attempts import EVERY, lose_attempts
 from casework.store.database import Connection
 from casework.store.events import add_locked
+from casework.store.incidents import Before, tell_cleared
 from casework.store.results import NOOP, STALE, WRITTEN, WriteResult
 from casework.values import content_hash
 
@@ -50,7 +51,9 @@ async def write_run(
         failure=entry.failure or ("no reason was given" if entry.status == "FAILED" else None),
         at=entry.at,
     ).json(recommendation=entry.recommendation)
-    if await queries.run(conn, _SQL["run"], params):
+    before = await queries.one(conn, _SQL["run"], params, Before)
+    if before is not None:
+        await tell_cleared(conn, tenant, run_id, before, entry.at)
         return WRITTEN
     stored = await queries.one(conn, _SQL["run_stored"], params, _Stored)
     if stored is not None and stored.newer and not stored.terminal and not superseded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,8 +11,9 @@ import pytest
 
 from casework import ids
 from casework.errors import BlankIdError, ConflictError, IdempotencyConflictError, InputError
-from casework.store import queries, reviews, runs
+from casework.store import queries, reviews, runs, sweeping
 from casework.store.database import Connection, Database
+from casework.store.incidents import clear_incident, raise_incident
 from casework.store.paging import Cursor, Page, place
 from casework.store.results import NOOP, WRITTEN, WriteResult
 from casework.store.runs import NewRun
@@ -202,8 +203,9 @@ async def test_waiting_reviews_read_an_index_in_order(crowded: Database) -> None
 
 async def test_sweep_reads_what_is_open_by_index(crowded: Database) -> None:
     """DA-8. DA-30. The sweep's pages come from the index of open runs."""
-    params = {"statuses": ["PENDING"], "tenant": None, "before": START + timedelta(days=10_000), "limit": 20}
-    assert "Seq Scan" not in await plan(crowded, "runs", "unfinished", {**params, **place(None)})
+    shown = await plan(crowded, "sweeping", "open_page", {"limit": 20, **place(None)})
+    assert "Seq Scan" not in shown, shown
+    assert "Sort" not in shown, shown
 
 
 async def test_waiting_reviews_oldest_first(db: Database) -> None:
@@ -222,18 +224,36 @@ async def test_waiting_reviews_oldest_first(db: Database) -> None:
     assert second.next is None
 
 
-async def test_sweep_finds_old_pending_and_open_runs(db: Database) -> None:
-    """DA-8. PENDING rows older than an instant, and open rows, oldest first, over all tenants."""
-    old, young, open_ = uuid4(), uuid4(), uuid4()
-    await create(db, new_run(old, at=START, tenant="other"))
-    await create(db, new_run(young, at=START + timedelta(hours=1)))
-    await create(db, new_run(open_, at=START))
-    await apply(db, open_, running(1))
+async def test_sweep_reads_every_open_run_once(db: Database) -> None:
+    """DA-8. Open runs of all tenants, oldest first, page by page; what has ended is not among them."""
+    made = [uuid4() for _ in range(5)]
+    for number, run_id in enumerate(made):
+        await create(
+            db, new_run(run_id, at=START + timedelta(hours=number // 2), tenant="other" if number % 2 else TENANT)
+        )
+    await apply(db, made[0], running(1))
+    await apply(db, made[4], running(1, status="CANCELLED"))
+    found: list[sweeping.OpenRow] = []
     async with db.transaction() as conn:
-        pending = await runs.pending_older_than(conn, START + timedelta(minutes=30))
-        assert [(row.tenant, row.run_id) for row in pending] == [("other", old)]
-        assert await runs.pending_older_than(conn, START + timedelta(minutes=30), tenant=TENANT) == []
-        assert [row.run_id for row in await runs.open_runs(conn)] == [open_]
+        while page := await sweeping.open_page(conn, found[-1] if found else None, limit=2):
+            found += page
+        known = await sweeping.known(conn, [*made, uuid4()])
+    assert [row.run_id for row in found] == [*sorted(made[:2]), *sorted(made[2:4])]
+    assert {row.run_id: row.status for row in known} == {
+        made[0]: "RUNNING",
+        made[1]: "PENDING",
+        made[2]: "PENDING",
+        made[3]: "PENDING",
+        made[4]: "CANCELLED",
+    }
+
+
+async def test_a_run_with_a_step_in_flight_is_busy(db: Database, run_id: UUID) -> None:
+    """DA-8. A step that is in flight and has moved lately: its run is not asked where it stands."""
+    await claim(db, tool_claim(run_id))
+    async with db.transaction() as conn:
+        assert await sweeping.busy(conn, [run_id, uuid4()], START) == {run_id}
+        assert await sweeping.busy(conn, [run_id], datetime.now(UTC) + timedelta(hours=1)) == set()
 
 
 async def test_close_from_outside(db: Database, run_id: UUID) -> None:
@@ -268,19 +288,40 @@ async def test_close_from_outside_of_an_ended_run_changes_nothing(db: Database, 
 
 
 async def test_incident_is_a_flag_on_an_open_run(db: Database, run_id: UUID) -> None:
-    """DA-19. An incident has reason and time, leaves the run open, and goes when the run goes on."""
+    """DA-19. An incident has reason and time, leaves the run open, and goes when the run goes on. Events tell both."""
     await apply(db, run_id, running(1))
     async with db.transaction() as conn:
-        assert await runs.set_incident(conn, TENANT, run_id, "non-determinism", START) == WRITTEN
-        assert await runs.set_incident(conn, TENANT, run_id, "non-determinism") == NOOP
+        assert await raise_incident(conn, TENANT, run_id, "engine", "non-determinism", START) == WRITTEN
+        assert await raise_incident(conn, TENANT, run_id, "engine", "non-determinism, still") == NOOP
         row = await runs.get(conn, TENANT, run_id)
     assert row is not None
     assert (row.status, row.incident["reason"], row.incident["at"]) == ("RUNNING", "non-determinism", at(0))
     async with db.transaction() as conn:
-        assert await runs.set_incident(conn, TENANT, run_id, None) == WRITTEN
-        assert await runs.set_incident(conn, TENANT, run_id, "again") == WRITTEN
+        assert await clear_incident(conn, TENANT, run_id) == WRITTEN
+        assert await clear_incident(conn, TENANT, run_id) == NOOP
+        assert await raise_incident(conn, TENANT, run_id, "rows", "again") == WRITTEN
     await apply(db, run_id, running(2))
     assert await fetch(db, "select incident from agent_ops.agent_runs") == [{"incident": None}]
+    async with db.transaction() as conn:
+        told = [(row.kind.partition(":")[0], row.data["reason"]) for row in await runs.events(conn, TENANT, run_id)]
+    assert told == [
+        ("incident_raised", "non-determinism"),
+        ("incident_cleared", "non-determinism"),
+        ("incident_raised", "again"),
+        ("incident_cleared", "again"),
+    ]
+
+
+async def test_an_ended_run_has_no_incident(db: Database, run_id: UUID) -> None:
+    """DA-19. A run that is closed from outside loses the flag, and one that has ended gets none."""
+    await apply(db, run_id, running(1))
+    async with db.transaction() as conn:
+        await raise_incident(conn, TENANT, run_id, "engine", "non-determinism")
+        await runs.close_from_outside(conn, TENANT, run_id, "terminated")
+        assert await raise_incident(conn, TENANT, run_id, "engine", "non-determinism") == NOOP
+        row = await runs.get(conn, TENANT, run_id)
+    assert row is not None
+    assert row.incident is None
 
 
 async def test_detail_of_no_run_is_none(db: Database) -> None:

@@ -1,41 +1,61 @@
-"""The sweep: rows left PENDING are started, open rows whose Temporal workflow is gone are closed and told why."""
+"""The sweep: rows and Temporal workflows that do not agree are found, told, and mended where that is safe.
+
+It moves like this. The engine's list of open runs is read once, then the open rows page by page; each row is sorted by
+what the list says of it, and only what does not agree is looked at singly. What is left of the list then has no open
+row. Every part has its time, and takes its cases in random order: what cannot be settled holds up nobody, and is met
+again by the next sweep. Sweeps may run side by side: each write is guarded.
+"""
 
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from uuid import UUID
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from casework.durable import contracts
+from casework.durable.activities.engine_side import EngineRun, EngineSide
 from casework.durable.activities.operation import operation
 from casework.durable.activities.services import Services
+from casework.durable.activities.sorting import Ages, Findings
+from casework.durable.activities.telling import Told
 from casework.durable.client import RunClient
-from casework.durable.contracts import SweepReport
+from casework.durable.contracts import CancelRequest, RunStart, SweepReport
 from casework.durable.starting import start_of
-from casework.errors import CaseworkError, FatalError
-from casework.store import runs
-from casework.store.paging import Cursor
-from casework.store.rows import RunRow
+from casework.errors import CaseworkError, FatalError, InputError, RetryableError, StateError, StoreUnavailableError
+from casework.graph.bundle import PinnedWorkflow
+from casework.store import incidents, projection, runs, sweeping, workflows
+from casework.store.incidents import Kind
+from casework.store.sweeping import OpenRow
 
 log = logging.getLogger("casework.sweep")
 
-PENDING_AGE = timedelta(seconds=10)
-"""A row younger than this is still being started by the API."""
-QUIET_AGE = timedelta(seconds=30)
-"""A run younger than this is not asked about."""
-BATCH = 500
+BEHIND = (
+    "its row is older than the run itself (row version {row}, run version {run}): was the database set back to an "
+    "earlier time? The run has been asked to write its rows again. If this stays, cancel it and start another."
+)
+UNSERVED = (
+    "it waits in task queue {queue!r}, which no worker takes. Start a worker with CASEWORK_TASK_QUEUE={queue}; "
+    "nothing is lost."
+)
+STUCK = "it could not be started yet, and every sweep tries again: {words}"
+AHEAD = (
+    "its row is newer than the run itself (row version {row}, run version {run}): was the engine set back to an "
+    "earlier time, or the run reset? What people decided since is not known to it. Cancel it and start another."
+)
 
 
 class SweepActivity:
     """`casework.sweep_runs`."""
 
-    def __init__(self, services: Services, client: Client, run_client: RunClient) -> None:
+    def __init__(self, services: Services, client: Client, run_client: RunClient, ages: Ages | None = None) -> None:
         self._services = services
-        self._client = client
+        self._engine = EngineSide(client)
         self._runs = run_client
+        self._ages = ages or Ages()
 
     @activity.defn(name=contracts.SWEEP)
     @operation
@@ -46,66 +66,199 @@ class SweepActivity:
             StoreUnavailableError: the database cannot be reached.
             RetryableError: the engine cannot be reached.
         """
-        async with self._services.db.transaction() as conn:
-            pending = await runs.pending_older_than(conn, datetime.now(UTC) - PENDING_AGE, limit=BATCH)
-        started = 0
-        for row in pending:
-            started += await self._start(row)
-        failed, seen = await self._close_gone()
-        return SweepReport(started, failed, len(pending) + seen)
+        findings = await self._find()
+        told = Told(log)
+        await findings.each(findings.pending, lambda row: self._start(row, findings, told))
+        await findings.each(findings.missing, lambda row: self._settle(row, told))
+        await findings.each(findings.held, lambda held: self._hold(*held, told))
+        await findings.each(findings.released, self._release)
+        await findings.each(findings.without_row, lambda run: self._restore(run, told))
+        await findings.each(findings.ended, lambda row: self._stop(row, told))
+        await findings.each(await self._doubtful(findings), lambda row: self._compare(row, told))
+        told.say()
+        return told.report(findings)
 
-    async def _close_gone(self) -> tuple[int, int]:
-        """Open rows are read page by page and compared with what the engine lists as open."""
-        before, after = datetime.now(UTC) - QUIET_AGE, None
-        open_ids: set[str] | None = None
-        failed = seen = 0
+    async def _find(self) -> Findings:
+        """The engine's list first, so that a run that starts or ends meanwhile is at worst looked at for nothing."""
+        try:
+            open_in_engine = await self._engine.open_runs()
+        except RPCError as error:
+            raise RetryableError(f"Temporal gives no list of open runs ({error.status.name}). Tried again.") from error
+        findings = Findings(datetime.now(UTC), self._ages, self._runs.task_queue, open_in_engine)
+        after: OpenRow | None = None
         while True:
             async with self._services.db.transaction() as conn:
-                page = await runs.open_runs(conn, before=before, after=after, limit=BATCH)
-            if page and open_ids is None:
-                open_ids = await self._open_in_engine()
+                page = await sweeping.open_page(conn, after)
             for row in page:
-                if str(row.run_id) not in (open_ids or ()):
-                    failed += await self._close(row)
-            seen += len(page)
-            if len(page) < BATCH:
-                return failed, seen
-            after = Cursor(page[-1].created_at, page[-1].run_id)
+                findings.sort(row)
+            if len(page) < sweeping.PAGE:
+                break
+            after = page[-1]
+        async with self._services.db.transaction() as conn:
+            findings.sort_leftovers(await sweeping.known(conn, findings.leftovers()))
+        for queue in list(findings.elsewhere):
+            await self._nobody_there(queue, findings)
+        return findings
 
-    async def _start(self, row: RunRow) -> int:
-        """Start a row that was left PENDING; one that cannot be started does not hold up the others."""
+    async def _nobody_there(self, queue: str, findings: Findings) -> None:
+        """Runs of another task queue are fine while it has workers."""
         try:
-            bundle = await self._services.bundle(row.tenant, row.workflow_name, row.workflow_version)
-            await self._runs.start(start_of(row, bundle.to_plain()))
-        except FatalError as error:
-            async with self._services.db.transaction() as conn:
-                await runs.close_from_outside(conn, row.tenant, row.run_id, f"it cannot be started: {error}")
-            return 0
-        except CaseworkError as error:
+            served = await self._engine.has_workers(queue)
+        except RPCError:
+            return
+        rows = findings.elsewhere.pop(queue)
+        if served:
+            findings.released += [row for row in rows if row.incident is not None and row.incident["kind"] == "engine"]
+        else:
+            why = UNSERVED.format(queue=queue)
+            findings.held += [(row, why) for row in rows]
+
+    async def _start(self, row: OpenRow, findings: Findings, told: Told) -> None:
+        """Start a row that was left PENDING. One whose run has ended already is settled like any other."""
+        async with self._services.db.transaction() as conn:
+            full = await runs.get(conn, row.tenant, row.run_id)
+        if full is None or full.status != "PENDING":
+            return
+        try:
+            bundle = await self._services.bundle(full.tenant, full.workflow_name, full.workflow_version)
+            if await self._runs.start(start_of(full, bundle.to_plain())):
+                told.started += 1
+            else:
+                findings.missing.append(row)
+        except StoreUnavailableError:
+            raise
+        except (FatalError, InputError) as error:
+            await self._close(row, f"it cannot be started: {error}", told)
+        except Exception as error:  # noqa: BLE001  # one row that nobody foresaw does not hold up the others
+            told.stuck += 1
             log.warning("run %s could not be started: %s", row.run_id, error)
-            return 0
-        return 1
+            if findings.now - row.created_at > self._ages.stuck:
+                words = error if isinstance(error, CaseworkError) else f"{type(error).__name__}: {error}"
+                await self._flag(
+                    row, "start", f"it could not be started yet, and every sweep tries again: {words}", told
+                )
 
-    async def _open_in_engine(self) -> set[str]:
-        query = f"WorkflowType = '{contracts.RUN_WORKFLOW}' AND ExecutionStatus = 'Running'"
-        return {found.id async for found in self._client.list_workflows(query, page_size=1000)}
-
-    async def _close(self, row: RunRow) -> int:
+    async def _settle(self, row: OpenRow, told: Told) -> None:
         """The list is a little late, so the engine is asked about this run itself before its row is closed."""
-        reason = await self._gone(str(row.run_id))
-        if reason is None:
-            return 0
+        try:
+            reason = await self._engine.ending(str(row.run_id))
+        except RPCError as error:
+            told.left += 1
+            log.warning("the engine says nothing about run %s (%s)", row.run_id, error.status.name)
+            return
+        if reason is not None:
+            await self._close(row, reason, told)
+
+    async def _close(self, row: OpenRow, reason: str, told: Told) -> None:
         async with self._services.db.transaction() as conn:
             written = await runs.close_from_outside(conn, row.tenant, row.run_id, reason)
-        return written.rows
+        if written.rows:
+            told.failed.append(f"{row.run_id} ({reason})")
 
-    async def _gone(self, run_id: str) -> str | None:
+    async def _hold(self, row: OpenRow, reason: str, told: Told) -> None:
+        told.incidents += 1
+        if row.incident is None or row.incident.get("kind") != "engine":
+            await self._flag(row, "engine", reason, told)
+
+    async def _flag(self, row: OpenRow, kind: Kind, reason: str, told: Told) -> None:
+        async with self._services.db.transaction() as conn:
+            written = await incidents.raise_incident(conn, row.tenant, row.run_id, kind, reason)
+        if written.rows:
+            told.flagged.append(f"{row.run_id} ({reason})")
+
+    async def _release(self, row: OpenRow) -> None:
+        async with self._services.db.transaction() as conn:
+            await incidents.clear_incident(conn, row.tenant, row.run_id)
+
+    async def _restore(self, found: EngineRun, told: Told) -> None:
+        """A run without a row: nobody can see or answer it. Its input holds what the row is made of."""
+        start = await self._input_of(found)
+        if start is None or not await self._make_row(found, start):
+            told.unknown.append(found.run_id)
+            return
+        told.restored.append(found.run_id)
+        await self._ask_again(found.run_id)
+
+    async def _input_of(self, found: EngineRun) -> RunStart | None:
         try:
-            found = await self._client.get_workflow_handle(run_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return "its Temporal workflow no longer exists: deleted from outside, or its history has expired"
-            raise
-        if found.status in (WorkflowExecutionStatus.RUNNING, None):
+            start = await self._engine.started_with(found.run_id)
+        except RPCError:
             return None
-        return f"its Temporal workflow was closed from outside ({found.status.name})"
+        return start if start is not None and start.run_id == found.run_id else None
+
+    async def _make_row(self, found: EngineRun, start: RunStart) -> bool:
+        """Only where the very workflow it is pinned to has its version here; another one would mislead every reader."""
+        try:
+            pinned = PinnedWorkflow.from_plain(start.bundle)
+            async with self._services.db.transaction() as conn:
+                stored = await workflows.get(conn, start.tenant, pinned.name, start.workflow_version)
+                if stored is None or PinnedWorkflow.from_plain(stored).hash() != pinned.hash():
+                    return False
+                made = await runs.create_pending(conn, _row_of(found, start, pinned))
+                reason = "its Temporal workflow is open and it had no row"
+                await projection.add_event(conn, made[0].tenant, made[0].run_id, "", "run_restored", {"reason": reason})
+        except StoreUnavailableError:
+            raise
+        except Exception as error:  # noqa: BLE001  # an input that somebody made by hand can be anything
+            log.warning("run %s has no row and none can be made: %s", found.run_id, error)
+            return False
+        return True
+
+    async def _ask_again(self, run_id: str) -> None:
+        try:
+            await self._runs.tell_again(run_id)
+        except CaseworkError as error:  # it has ended, or the next sweep will ask
+            log.info("run %s was not asked to write its rows again: %s", run_id, error)
+
+    async def _stop(self, row: sweeping.KnownRow, told: Told) -> None:
+        """An ended row never changes, so a run that goes on without it only waits for nobody."""
+        told.stopped.append(str(row.run_id))
+        try:
+            await self._runs.cancel(str(row.run_id), CancelRequest("the sweep", f"its row is {row.status} already"))
+        except CaseworkError as error:
+            log.info("run %s was not asked to stop: %s", row.run_id, error)
+
+    async def _doubtful(self, findings: Findings) -> list[OpenRow]:
+        """A few rows that have said nothing for long: those first where something should be moving, and is not."""
+        since = findings.now - self._ages.step
+        async with self._services.db.transaction() as conn:
+            busy = await sweeping.busy(conn, [row.run_id for row in findings.still], since)
+        return findings.chosen(busy)
+
+    async def _compare(self, row: OpenRow, told: Told) -> None:
+        """The run says where it stands, then the row is read: what the run has sent is there, or it never will be."""
+        try:
+            standing = await self._runs.standing(str(row.run_id))
+        except StateError:
+            return
+        except CaseworkError:
+            told.left += 1
+            return
+        async with self._services.db.transaction() as conn:
+            now = await runs.get(conn, row.tenant, row.run_id)
+        if standing is None or standing.unsent or now is None or now.ended_at is not None:
+            return
+        versions = {"row": now.version, "run": standing.version}
+        if now.version < standing.version:
+            told.behind.append(str(row.run_id))
+            await self._flag(row, "rows", BEHIND.format(**versions), told)
+            await self._ask_again(str(row.run_id))
+        elif now.version > standing.version:
+            await self._flag(row, "rows", AHEAD.format(**versions), told)
+
+
+def _row_of(found: EngineRun, start: RunStart, pinned: PinnedWorkflow) -> runs.NewRun:
+    return runs.NewRun(
+        tenant=start.tenant,
+        run_id=UUID(start.run_id),
+        workflow_name=pinned.name,
+        workflow_version=start.workflow_version,
+        user=start.user,
+        request=start.input,
+        request_hash=start.request_hash,
+        turn_limit=start.turn_limit,
+        model=start.model,
+        policy_adoption=pinned.workflow.spec.policy_adoption,
+        actor=start.actor or None,
+        at=found.started,
+    )

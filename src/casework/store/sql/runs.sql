@@ -34,19 +34,6 @@ where tenant = %(tenant)s
 order by created_at desc, run_id desc
 limit %(limit)s
 
--- name: unfinished
-select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
-       request_hash, policy_adoption, model, turn, turn_limit, current_node, loop_count, tokens_in, tokens_out, cost,
-       recommendation, outcome, failure, incident, cleaned, created_at, updated_at, started_at, ended_at
-from agent_ops.agent_runs
-where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
-  and status = any(%(statuses)s)
-  and (%(tenant)s::text is null or tenant = %(tenant)s)
-  and (%(before)s::timestamptz is null or created_at < %(before)s)
-  and (%(after_at)s::timestamptz is null or (created_at, run_id) > (%(after_at)s, %(after_id)s::uuid))
-order by created_at, run_id
-limit %(limit)s
-
 -- name: events
 select run_id, seq, event_id, path, kind, data, cleaned, at, written_at
 from agent_ops.agent_events
@@ -79,13 +66,10 @@ where tenant = %(tenant)s and run_id = %(run_id)s and id > %(after)s
 order by id
 limit %(limit)s
 
--- name: set_incident
-update agent_ops.agent_runs set incident = %(incident)s, cleaned = cleaned + %(cleaned)s, updated_at = %(at)s
-where tenant = %(tenant)s and run_id = %(run_id)s and status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
-  and incident ->> 'reason' is distinct from %(incident)s::jsonb ->> 'reason'
-
 -- name: close_from_outside
-update agent_ops.agent_runs
-set status = 'FAILED', version = version + 1, failure = %(reason)s, cleaned = cleaned + %(cleaned)s,
+update agent_ops.agent_runs r
+set status = 'FAILED', version = version + 1, failure = %(reason)s, cleaned = cleaned + %(cleaned)s, incident = null,
     updated_at = coalesce(%(at)s, now()), ended_at = coalesce(%(at)s, now())
-where tenant = %(tenant)s and run_id = %(run_id)s and status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
+from (select incident from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s) before
+where r.tenant = %(tenant)s and r.run_id = %(run_id)s and r.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
+returning before.incident

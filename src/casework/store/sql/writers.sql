@@ -1,12 +1,14 @@
 -- name: run
-update agent_ops.agent_runs
+update agent_ops.agent_runs r
 set version = %(version)s, status = %(status)s, turn = %(turn)s, current_node = %(current_node)s,
     loop_count = %(loop_count)s, recommendation = %(recommendation)s, outcome = %(outcome)s, failure = %(failure)s,
     incident = null, cleaned = cleaned + %(cleaned)s, updated_at = %(at)s,
     started_at = case when %(status)s = 'PENDING' then started_at else coalesce(started_at, %(at)s) end,
     ended_at = case when %(status)s in ('COMPLETED', 'FAILED', 'CANCELLED') then %(at)s::timestamptz end
-where tenant = %(tenant)s and run_id = %(run_id)s and version < %(version)s
+from (select incident from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s) before
+where r.tenant = %(tenant)s and r.run_id = %(run_id)s and version < %(version)s
   and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+returning before.incident
 
 -- name: run_stored
 select version, version > %(version)s as newer,

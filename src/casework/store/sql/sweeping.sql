@@ -1,0 +1,15 @@
+-- name: open_page
+select tenant, run_id, status, version, created_at, updated_at, incident
+from agent_ops.agent_runs
+where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
+  and (%(after_at)s::timestamptz is null or (created_at, run_id) > (%(after_at)s, %(after_id)s::uuid))
+order by created_at, run_id
+limit %(limit)s
+
+-- name: known
+select tenant, run_id, status, ended_at from agent_ops.agent_runs
+where run_id = any(%(run_ids)s)
+
+-- name: busy
+select distinct run_id from agent_ops.agent_steps
+where state = 'STARTED' and updated_at > %(since)s and run_id = any(%(run_ids)s)
