@@ -8,6 +8,7 @@ neither end nor keep it.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from casework.graph import templates
 from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
 from casework.store.lent import lent
+from casework.telemetry.calls import tool_call
 from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
 
 TOLD_BYTES = 2 * 1024 * 1024
@@ -90,7 +92,7 @@ class ToolActivity:
         if tool.repeat is Repeat.TRANSACTIONAL:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
-            result = _fitting(call, await invoke(tool, context, arguments))
+            result = _fitting(call, await _seen(call, attempt, invoke(tool, context, arguments)))
         except ToldError as error:
             text = shortened(str(error))
             return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
@@ -116,13 +118,20 @@ class ToolActivity:
                 if not await ledger.lock_attempt(conn, tenant, owner, call.path, attempt.number):
                     raise RetryableError(f"attempt {attempt.number} of {call.path} is no longer the current one")
                 async with lent(conn) as connection:
-                    made = await invoke(tool, replace(context, connection=connection), arguments)
+                    acting = invoke(tool, replace(context, connection=connection), arguments)
+                    made = await _seen(call, attempt, acting)
                 result = _fitting(call, made)
                 reply = attempt.in_time(await _write(conn, call, attempt, "COMPLETED", result, None))
         except ToldError as error:
             return attempt.in_time(await self._commit(call, attempt, "FAILED", None, shortened(str(error))))
         fault_point("committed", call.path)
         return reply
+
+
+async def _seen(call: ToolCall, attempt: Attempt, acting: Awaitable[Plain]) -> Plain:
+    """What the tool gives, with a span around its act."""
+    with tool_call(call.name, call.call_id, attempt.number):
+        return await acting
 
 
 def _shorten(error: OperationError) -> OperationError:
