@@ -24,7 +24,7 @@ import contextvars
 import inspect
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -35,8 +35,14 @@ from casework.policy.limits import PolicyReading, PolicySource
 from casework.values import Plain, dumps, plain
 
 
-async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain) -> Plain:
+BeforeAct = Callable[[], Awaitable[None]]
+"""Raises where the tool must not act."""
+
+
+async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: BeforeAct | None = None) -> Plain:
     """Check the arguments, run the tool once and return its result as plain data.
+
+    `before_act` is awaited last of all before the tool acts, after any verifying; what it raises ends the call.
 
     A tool declared `verify` is asked first, from the second attempt on, whether its effect happened; then its answer is
     the result and the tool does not act. Verifying and acting share one deadline.
@@ -50,7 +56,7 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain) -> Plain:
     try:
         kwargs = tool.bind(arguments)
         async with deadline:
-            result = await _verify_or_act(tool, ctx, kwargs)
+            result = await _verify_or_act(tool, ctx, kwargs, before_act)
     except GeneratorExit:
         raise
     except BaseException as error:
@@ -67,13 +73,15 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _verify_or_act(tool: Tool, ctx: ToolContext, kwargs: dict[str, Any]) -> Any:
+async def _verify_or_act(tool: Tool, ctx: ToolContext, kwargs: dict[str, Any], before_act: BeforeAct | None) -> Any:
     if tool.repeat is Repeat.VERIFY and tool.verify is not None and ctx.attempt > 1:
         answer = await _call(tool.verify, tool, ctx, kwargs)
         if isinstance(answer, Happened):
             return answer.result
         if answer is not None:
             raise FatalError(f"Tool '{tool.name}': verify returned {answer!r}. Return Happened(result), or None.")
+    if before_act is not None:
+        await before_act()
     return await _call(tool.function, tool, ctx, kwargs)
 
 

@@ -98,6 +98,20 @@ class Attempt:
             raise RetryableError(f"attempt {self.number} of {self._path} came too late; its result is not used")
         return reply
 
+    async def check(self) -> None:
+        """That this attempt may act still: no newer one has begun, and the step is open.
+
+        Raises:
+            RetryableError: it may not, and must not act.
+            StoreUnavailableError: nobody can tell now.
+        """
+        async with self._db.transaction() as conn:
+            mine = await ledger.lock_attempt(
+                conn, self._owner.tenant, UUID(self._owner.run_id), self._path, self.number
+            )
+        if not mine:
+            raise RetryableError(f"attempt {self.number} of {self._path} is no longer the current one: it does not act")
+
     async def failed(self, error: BaseException) -> None:
         """This attempt failed and the engine decides what follows; a database that is away is no second fault."""
         try:
@@ -128,18 +142,29 @@ async def recorded(db: Database, owner: Owner, path: str) -> AsyncIterator[None]
 async def patiently(write: Callable[[], Awaitable[Made]]) -> Made:
     """Write a finished result, waiting out a database restart rather than losing what was done.
 
+    A cancellation waits for the write that is under way: what was done is recorded, wanted or not.
+
     Raises:
         RetryableError: the database stayed away; the step is tried again, and counts as an attempt.
     """
     until, delay = time.monotonic() + COMMIT_PATIENCE, 0.1
     while True:
         try:
-            return await write()
+            return await _to_its_end(write)
         except StoreUnavailableError as error:
             if time.monotonic() > until:
                 raise RetryableError(f"the result could not be written: {error}") from error
             await asyncio.sleep(delay)
             delay = min(delay * 2, 2.0)
+
+
+async def _to_its_end(write: Callable[[], Awaitable[Made]]) -> Made:
+    writing = asyncio.ensure_future(write())
+    try:
+        return await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await asyncio.wait([writing])
+        raise
 
 
 def run_id(owner: Owner) -> UUID:

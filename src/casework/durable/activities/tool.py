@@ -1,9 +1,9 @@
 """The tool activity: claim, act, commit; how a repeat is made safe depends on what the tool declares.
 
 `idempotent` and `keyed` tools simply act again, the latter under the same key. A `verify` tool first asks the
-destination whether an earlier attempt took effect. A `transactional` tool writes in the transaction that commits its
-ledger row, after it has locked the row and seen that the attempt is still its own; it is lent that transaction and can
-neither end nor keep it.
+destination whether an earlier attempt took effect, then the ledger whether it still is the current one. A
+`transactional` tool writes in the transaction that commits its ledger row, after it has locked the row and seen that
+the attempt is still its own; it is lent that transaction and can neither end nor keep it.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
 
 TOLD_BYTES = 2 * 1024 * 1024
 """Largest result that a model is told, as JSON; it lies in the transcript and goes through no history."""
+HELD_UP_MS = 1000
+"""So long after its claim an attempt does not act without asking the fence. The engine starts the next attempt when it
+has heard nothing for two seconds."""
 
 
 class ToolActivity:
@@ -92,7 +95,8 @@ class ToolActivity:
         if tool.repeat is Repeat.TRANSACTIONAL:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
-            result = _fitting(call, await _seen(call, attempt, invoke(tool, context, arguments)))
+            acting = invoke(tool, context, arguments, lambda: _before_act(tool, attempt))
+            result = _fitting(call, await _seen(call, attempt, acting))
         except ToldError as error:
             text = shortened(str(error))
             return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
@@ -120,12 +124,25 @@ class ToolActivity:
                 async with lent(conn) as connection:
                     acting = invoke(tool, replace(context, connection=connection), arguments)
                     made = await _seen(call, attempt, acting)
+                fault_point("sent", call.path)
                 result = _fitting(call, made)
                 reply = attempt.in_time(await _write(conn, call, attempt, "COMPLETED", result, None))
+                fault_point("acted", call.path)
         except ToldError as error:
             return attempt.in_time(await self._commit(call, attempt, "FAILED", None, shortened(str(error))))
         fault_point("committed", call.path)
         return reply
+
+
+async def _before_act(tool: Tool, attempt: Attempt) -> None:
+    """Ask the fence once more, where another attempt can have begun since the claim.
+
+    A destination that is only asked cannot tell two attempts apart, so a `verify` tool asks the fence each time. Of the
+    others only one that was held up: frozen, or on a machine without time. What it would do now is safe, but no longer
+    wanted: a value set late would undo what was set after it.
+    """
+    if tool.effects and (tool.repeat is Repeat.VERIFY or attempt.latency_ms > HELD_UP_MS):
+        await attempt.check()
 
 
 async def _seen(call: ToolCall, attempt: Attempt, acting: Awaitable[Plain]) -> Plain:
