@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Security
 
-from casework.api import health, metrics, openapi, problems, reviews, runs, workflows
+from casework.api import health, metrics, openapi, problems, reviews, runs, steps, workflows
 from casework.api.access import authorize
 from casework.api.paging import known_only
 from casework.api.services import Services
@@ -71,7 +71,7 @@ def _bare(**options: Any) -> FastAPI:
         redirect_slashes=False,
         **options,
     )
-    for router in (runs.router, reviews.router, workflows.router, metrics.router, health.router):
+    for router in (runs.router, steps.router, reviews.router, workflows.router, metrics.router, health.router):
         made.include_router(router)
     made.add_middleware(TraceRequests)
     problems.install(made)

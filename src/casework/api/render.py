@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
+from casework.api.doing import Doing
 from casework.durable.policies import POLICIES
 from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
 from casework.store.runs import RunDetail
+from casework.store.steps import StepLine
 from casework.values import Plain, instant, plain
 
 POLICY_TOOL = "policy_lookup"
 """The tool whose result is the policy's evaluation of the evidence."""
-ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
 
 def when(value: datetime | None) -> str | None:
@@ -51,17 +51,16 @@ def run(row: RunRow) -> dict[str, Plain]:
     }
 
 
-def detail(found: RunDetail) -> dict[str, Plain]:
-    """`shapes.RunDetail`."""
-    made = steps(found.steps, found.attempts)
-    results = evidence(made)
+def detail(found: RunDetail, results: dict[str, Plain], now: Doing, *, earlier: bool) -> dict[str, Plain]:
+    """`shapes.RunDetail`. `results`: the newest result of each tool; `earlier`: whether older steps are left out."""
     newest = found.reviews[-1] if found.reviews else None
     return {
         **run(found.run),
-        "doing": doing(found.run, made),
+        "doing": now.plain(),
         "evidence": results,
         "context": {row.key: row.value for row in found.context},
-        "steps": made,
+        "steps": steps(found.steps, found.attempts),
+        "earlier_steps": earlier,
         "policy": policy(found.run, results),
         "review": {**review(newest), "given": given(newest.review_id, found.decisions)} if newest else None,
         "metrics": metrics(found.metrics),
@@ -118,38 +117,29 @@ def _attempt(row: AttemptRow) -> dict[str, Plain]:
     }
 
 
-def doing(row: RunRow, found: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
-    """`shapes.Doing`: an intended wait told apart from a retry, a failed tool, work, an incident and an end."""
-    open_steps = [step for step in found if step["state"] == "STARTED"]
-    again = [step for step in open_steps if step["attempt"] > 1 or step["error"]]
-    failed = [step for step in found if step["state"] == "FAILED"]
-    if row.status in ENDED:
-        return _doing("ended", f"it ended at {when(row.ended_at)}", failed if row.status == "FAILED" else [])
-    if row.incident:
-        return _doing("incident", "an incident holds it until the right build runs", [])
-    if row.status == "PENDING":
-        return _doing("starting", "accepted, not yet started by the engine", [])
-    if row.status == "AWAITING_REVIEW":
-        return _doing("waiting_for_person", "it waits for a person, as intended", [])
-    if again:
-        return _doing("retrying", "; ".join(_again(step) for step in again), again)
-    names = ", ".join(step["name"] for step in open_steps)
-    return _doing("working", f"{names} under way" if names else "between two steps", open_steps)
-
-
-def _again(step: Mapping[str, Any]) -> str:
-    reasons = [one["error"] for one in step["attempts"] if one["error"]]
-    cause = step["error"] or (reasons[-1] if reasons else "the attempt before was lost with its worker")
-    return f"{step['name']} is tried again (attempt {step['attempt']}): {cause}"
-
-
-def _doing(kind: str, text: str, about: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
-    return {"kind": kind, "text": text, "steps": [step["path"] for step in about]}
-
-
-def evidence(found: Sequence[Mapping[str, Any]]) -> dict[str, Plain]:
-    """The newest result of each tool; steps come in the order of their start."""
-    return {step["name"]: step["result"] for step in found if step["kind"] == "tool" and step["state"] == "COMPLETED"}
+def step_line(row: StepLine, due: datetime | None) -> dict[str, Plain]:
+    """`shapes.StepLine`; `due`: when it is tried again."""
+    policy = POLICIES.get(row.kind)
+    return {
+        "step_id": str(row.step_id),
+        "run_id": str(row.run_id),
+        "path": row.path,
+        "kind": row.kind,
+        "name": row.name,
+        "node": row.node,
+        "turn": row.turn,
+        "state": row.state,
+        "attempt": row.attempt,
+        "attempts": policy.attempts if policy else None,
+        "error": row.error,
+        "how": row.how,
+        "started_at": when(row.started_at),
+        "ended_at": when(row.ended_at),
+        "next_attempt_at": when(due),
+        "workflow": row.workflow_name,
+        "user": row.user_id,
+        "run_status": row.run_status,
+    }
 
 
 def policy(row: RunRow, results: Mapping[str, Plain]) -> dict[str, Plain]:

@@ -8,16 +8,14 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
 
-from casework.api import render, requests, shapes, submission
+from casework.api import detail, render, requests, shapes, step_shapes, submission
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
 from casework.api.services import ServicesDep
 from casework.durable.contracts import CancelRequest
-from casework.errors import NotFoundError, StateError
-from casework.store import messages, runs
-from casework.store.database import Connection
-from casework.store.rows import RunRow
+from casework.errors import StateError
+from casework.store import messages, runs, steps
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"], route_class=ExactRoute)
 
@@ -61,11 +59,20 @@ async def list_runs(
 @needs(Role.VIEWER)
 async def show_run(run_id: RunId, caller: CallerDep, services: ServicesDep) -> Response:
     """State, evidence, every attempt, policy beside the model's word, and the review, while the run goes on."""
+    return PlainResponse(await detail.of(services, caller.tenant, run_id))
+
+
+@router.get("/{run_id}/steps", response_model=step_shapes.StepPage)
+@needs(Role.VIEWER)
+async def list_steps(
+    run_id: RunId, caller: CallerDep, services: ServicesDep, limit: Limit = 50, cursor: CursorText = None
+) -> Response:
+    """All steps of a run with their attempts, in the order of their starts, page by page."""
     async with services.db.transaction() as conn:
-        found = await runs.detail(conn, caller.tenant, run_id)
-    if found is None:
-        raise _absent(run_id)
-    return PlainResponse(render.detail(found))
+        await detail.found(conn, caller.tenant, run_id)
+        page = await steps.page_of_run(conn, caller.tenant, run_id, cursor_of(cursor), limit)
+        attempts = await steps.attempts_of(conn, caller.tenant, [row.step_id for row in page.rows])
+    return PlainResponse({"items": render.steps(page.rows, attempts), "next_cursor": next_of(page)})
 
 
 @router.get("/{run_id}/events", response_model=shapes.EventPage)
@@ -79,7 +86,7 @@ async def list_events(
 ) -> Response:
     """A run's events in order. Ask again with `after` the last `seq`: nothing is missed and nothing comes twice."""
     async with services.db.transaction() as conn:
-        await _found(conn, caller.tenant, run_id)
+        await detail.found(conn, caller.tenant, run_id)
         rows = await runs.events(conn, caller.tenant, run_id, after, limit)
     return PlainResponse({"items": [render.event(row) for row in rows]})
 
@@ -95,7 +102,7 @@ async def list_messages(
 ) -> Response:
     """A run's transcript in order."""
     async with services.db.transaction() as conn:
-        await _found(conn, caller.tenant, run_id)
+        await detail.found(conn, caller.tenant, run_id)
         rows = await messages.page(conn, caller.tenant, run_id, after, limit)
     return PlainResponse({"items": [render.message(row) for row in rows]})
 
@@ -107,23 +114,12 @@ async def cancel_run(
 ) -> Response:
     """Ask a run to stop. 202: the request was received. 409: the run has ended otherwise."""
     async with services.db.transaction() as conn:
-        row = await _found(conn, caller.tenant, run_id)
+        row = await detail.found(conn, caller.tenant, run_id)
     if row.status in {"COMPLETED", "FAILED"}:
         raise StateError(f"Run {run_id} is {row.status} and cannot be cancelled.", details={"run_status": row.status})
     if row.status == "PENDING":
         # A message needs a Temporal workflow to go to, and without the message the sweep would start the run.
-        await submission.start(services, row)
+        await submission.start_or_close(services, row)
     if row.status != "CANCELLED":
         await services.runs.cancel(str(run_id), CancelRequest(caller.name, body.reason if body else ""))
     return PlainResponse({"run_id": str(run_id), "state": "received"}, 202)
-
-
-async def _found(conn: Connection, tenant: str, run_id: UUID) -> RunRow:
-    row = await runs.get(conn, tenant, run_id)
-    if row is None:
-        raise _absent(run_id)
-    return row
-
-
-def _absent(run_id: UUID) -> NotFoundError:
-    return NotFoundError(f"There is no run {run_id}. The list of runs has those there are.")

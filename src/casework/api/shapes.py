@@ -94,11 +94,22 @@ class Step(Shape):
 
 
 class Doing(Shape):
-    """What the run is doing, told apart: an intended wait, a retry, a failed tool, work, an incident, an end."""
+    """What the run is doing, told apart: an intended wait, a retry, a database fault, work, an incident, an end."""
 
-    kind: Literal["starting", "working", "retrying", "waiting_for_person", "incident", "ended"]
+    kind: Literal[
+        "starting",
+        "working",
+        "retrying",
+        "waiting_for_person",
+        "store_fault",
+        "no_worker",
+        "incident",
+        "ended",
+    ]
     text: str
     steps: list[str] = Field(description="Paths of the steps this is about.")
+    since: str | None = Field(description="Since when, as far as it is known.")
+    next_attempt_at: str | None = Field(description="When it is tried again, as far as the engine says.")
 
 
 class PolicyView(Shape):
@@ -205,7 +216,8 @@ class RunDetail(Run):
     doing: Doing
     evidence: dict[str, Any] = Field(description="The newest result of each tool, by its name.")
     context: dict[str, Any] = Field(description="The newest output under each key.")
-    steps: list[Step]
+    steps: list[Step] = Field(description="The newest 200 steps, in the order of their starts.")
+    earlier_steps: bool = Field(description="Whether there are older ones: `/v1/runs/{run_id}/steps` has all.")
     policy: PolicyView
     review: ReviewWithDecisions | None
     metrics: Used
@@ -291,56 +303,6 @@ class WorkflowDetail(WorkflowName):
 
     input_schema: dict[str, Any] | None
     nodes: list[WorkflowNode]
-
-
-class WorkflowFigures(Shape):
-    """The runs of one workflow since an instant. `mean_seconds`: from acceptance to the end, of those that ended."""
-
-    workflow_name: str
-    runs: int
-    pending: int
-    running: int
-    awaiting_review: int
-    completed: int
-    failed: int
-    cancelled: int
-    incidents: int
-    model_calls: int
-    tool_calls: int
-    tokens_in: int
-    tokens_out: int
-    cost: Number
-    latency_ms: int
-    mean_seconds: Number | None
-    outcomes: dict[str, int]
-
-
-class WorkflowMetrics(Shape):
-    """Figures by workflow."""
-
-    since: str
-    items: list[WorkflowFigures]
-
-
-class RetryFigures(Shape):
-    """Attempts of one tool or model that did not end well since an instant, and what became of their steps."""
-
-    kind: str
-    name: str
-    failed: int
-    lost: int
-    late: int
-    steps: int
-    retrying: int
-    given_up: int
-    last_at: str
-
-
-class RetryMetrics(Shape):
-    """Figures by tool and model."""
-
-    since: str
-    items: list[RetryFigures]
 
 
 class Health(Shape):

@@ -16,6 +16,7 @@ from casework.store import queries
 from casework.store.database import Connection
 from casework.store.paging import Cursor, Page, checked_limit, place
 from casework.store.rows import AttemptRow, StepRow
+from casework.values import Plain
 
 _SQL = queries.load("steps")
 
@@ -136,3 +137,9 @@ async def latest_of_run(conn: Connection, tenant: str, run_id: UUID, limit: int)
 async def attempts_of(conn: Connection, tenant: str, step_ids: Sequence[UUID]) -> list[AttemptRow]:
     """All attempts of these steps, in the order of their starts."""
     return await queries.many(conn, _SQL["attempts_of"], {"tenant": tenant, "step_ids": list(step_ids)}, AttemptRow)
+
+
+async def evidence(conn: Connection, tenant: str, run_id: UUID) -> dict[str, Plain]:
+    """The latest COMPLETED result of each tool of the run, by tool name."""
+    found = await queries.dicts(conn, _SQL["evidence"], {"tenant": tenant, "run_id": run_id})
+    return {row["name"]: row["result"] for row in found}

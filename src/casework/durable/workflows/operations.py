@@ -2,7 +2,8 @@
 
 Two failures use no attempt, because nothing was done: a step that waited in the queue for its whole time, and a step
 that could not reach the database. Both are scheduled again for as long as it takes; a run that outlives its workers
-must not die of a database restart.
+must not die of a database restart. Afterwards the run tells that it waited for the database, since nobody could write
+it meanwhile.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from temporalio import workflow
@@ -17,9 +19,16 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from casework.durable import contracts, policies
 from casework.durable.policies import OperationPolicy
-from casework.durable.workflows.failures import StepFailedError, never_started, step_failure, store_unavailable
+from casework.durable.workflows.failures import (
+    StepFailedError,
+    never_started,
+    reason_of,
+    step_failure,
+    store_unavailable,
+)
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import Parcel, StepEntry
+from casework.values import instant
 
 Reply = TypeVar("Reply")
 ACTIVITY_ID_LIMIT = 200
@@ -28,6 +37,33 @@ ACTIVITY_ID_LIMIT = 200
 
 QUEUED_LIMIT = 500
 """How often a step whose time passed in the queue is scheduled again: more than a day, for a model."""
+
+
+TELLS_STORE_WAITS = "tells-store-waits"
+"""The change since which a run has an event for each step that waited for the database."""
+
+
+class StoreWait:
+    """How long one step has waited for the database."""
+
+    def __init__(self) -> None:
+        self.since: datetime | None = None
+        self._pauses = 0
+        self._reason = ""
+
+    async def pause(self, error: ActivityError) -> None:
+        """Wait before the next round of attempts, each time longer."""
+        self.since = self.since or workflow.now()
+        self._reason = reason_of(error)
+        pause = policies.STORE_PATIENCE[min(self._pauses, len(policies.STORE_PATIENCE) - 1)]
+        self._pauses += 1
+        await workflow.sleep(pause, summary="waits for the database")
+
+    def told(self) -> dict[str, Any]:
+        """The event's data, once it is over. `waited` in seconds."""
+        assert self.since is not None
+        waited = (workflow.now() - self.since).total_seconds()
+        return {"since": instant(self.since), "waited": round(waited, 1), "error": self._reason}
 
 
 class Operations:
@@ -56,22 +92,30 @@ class Operations:
         Raises:
             StepFailedError: attempts used up, or an error that is not retried.
         """
-        waits = queued = 0
+        queued, wait = 0, StoreWait()
         while True:
             try:
-                return await self._once(activity, path, policy, reply, request)
+                result = await self._once(activity, path, policy, reply, request)
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise
                 if store_unavailable(error):
-                    await workflow.sleep(policies.STORE_PATIENCE[min(waits, len(policies.STORE_PATIENCE) - 1)])
-                    waits += 1
+                    await wait.pause(error)
                 elif never_started(error) and queued < QUEUED_LIMIT:
                     queued += 1
                 else:
+                    self._tell(path, wait)
                     failure = step_failure(path, error, of_model=policy is policies.MODEL)
                     self._give_up(path, name, policy, failure)
                     raise failure from error
+            else:
+                self._tell(path, wait)
+                return result
+
+    def _tell(self, path: str, wait: StoreWait) -> None:
+        # Histories of releases that told nothing have no marker here, and their outbox no further entry.
+        if wait.since is not None and workflow.patched(TELLS_STORE_WAITS):
+            self._journal.event(path, "agent.store_unavailable", wait.told())
 
     def _give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
         if policy is policies.STORE:

@@ -62,3 +62,8 @@ select step_id, attempt, outcome, result, error, latency_ms, tokens_in, tokens_o
 from agent_ops.agent_step_attempts
 where tenant = %(tenant)s and step_id = any(%(step_ids)s)
 order by started_at, step_id, attempt
+
+-- name: evidence
+select distinct on (name) name, result from agent_ops.agent_steps
+where tenant = %(tenant)s and run_id = %(run_id)s and kind = 'tool' and state = 'COMPLETED'
+order by name, ended_at desc, step_id
