@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import simplejson
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,25 @@ def test_a_decimal_keeps_its_digits_in_both_directions() -> None:
 def test_what_is_written_is_read_back_the_same(value: Any) -> None:
     cleaned = values.clean(value).value
     assert values.loads(values.dumps(value)) == cleaned
+
+
+ODD: list[Any] = [
+    *("\u2028", "\u2029", "\x7f", "\u20ac", "9" * 4000, '"\\'),
+    *(10**3611, 10**3620, -(10**3999), (1 << 12000) - 1, 1 << 12000, 10**4500),
+    *(1e308, 5e-324, -0.0, Decimal("-0.0"), Decimal("1E+3999"), Decimal("1E-20000"), True, Colour.RED),
+]
+
+
+@given(plain_values)
+def test_the_quick_way_to_write_gives_the_same_text(value: Any) -> None:
+    for each in (value, {"odd": ODD, "value": value}):
+        made = values.clean(values.plain(each)).value
+        exact = simplejson.dumps(
+            made, use_decimal=True, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        assert values.dumps(each) == exact
+    for odd in ODD:
+        assert values.dumps([odd]) == values.dumps([odd, Decimal("0.5")])[:-5] + "]"
 
 
 @given(plain_values)

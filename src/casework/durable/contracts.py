@@ -1,10 +1,9 @@
 """What crosses the durable boundary: one frozen dataclass in and one out per activity, signal and update.
 
 Workflow code imports this module and never an activity body. Names here are written into histories: a field may be
-added with a default, never renamed or removed.
+added with a default, never renamed or removed. Annotations are types and not texts here, because the engine's converter
+would evaluate each text anew for every value that it reads, which was a tenth of a replay.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -59,6 +58,14 @@ class Owner:
 
 
 @dataclass(frozen=True)
+class Say:
+    """A user message: ready words, or (with `words` None) the node's rendered input template."""
+
+    position: int
+    words: str | None = None
+
+
+@dataclass(frozen=True)
 class ModelCall:
     """Ask a model once. The transcript is read up to `up_to`; the answer is written at `position`.
 
@@ -78,14 +85,6 @@ class ModelCall:
     context: Mapping[str, Any] = field(default_factory=dict)
     model: str | None = None
     outbox: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Say:
-    """A user message: ready words, or (with `words` None) the node's rendered input template."""
-
-    position: int
-    words: str | None = None
 
 
 @dataclass(frozen=True)
