@@ -26,6 +26,7 @@ from casework.errors import (
     FieldsError,
     IdempotencyConflictError,
     InputError,
+    StateError,
     UnreachableError,
 )
 from casework.graph.bundle import PinnedWorkflow
@@ -180,9 +181,12 @@ async def start(services: Services, row: RunRow) -> None:
 
     Raises:
         UnreachableError: the engine cannot be reached in time.
+        FatalError: the engine refuses it for good, or the version of its workflow is gone.
     """
     async with services.db.transaction() as conn:
         bundle: Any = await workflows.get(conn, row.tenant, row.workflow_name, row.workflow_version)
+    if bundle is None:
+        raise FatalError(f"workflow {row.workflow_name!r} has no version {row.workflow_version} any more")
     try:
         await asyncio.wait_for(services.runs.start(start_of(row, bundle)), ENGINE_WAIT_S)
     except TimeoutError:
@@ -197,3 +201,21 @@ async def start_quietly(services: Services, row: RunRow) -> None:
         await start(services, row)
     except CaseworkError as error:
         log.warning("run %s stays PENDING for the sweep: %s", row.run_id, error)
+
+
+async def start_or_close(services: Services, row: RunRow) -> None:
+    """`start`; a run that can never start is closed at once, as the sweep would close it.
+
+    Raises:
+        UnreachableError: the engine cannot be reached in time.
+        StateError: it can never start; its row is FAILED with the reason.
+    """
+    try:
+        await start(services, row)
+    except (FatalError, InputError) as error:
+        reason = f"it cannot be started: {error}"
+        async with services.db.transaction() as conn:
+            await runs.close_from_outside(conn, row.tenant, row.run_id, reason)
+        raise StateError(
+            f"Run {row.run_id} cannot be started and is FAILED now: {error}", details={"run_status": "FAILED"}
+        ) from error

@@ -171,7 +171,7 @@ async def _reached(call: Awaitable[Made]) -> Made:
     except RPCError as error:
         if error.status in _GONE:
             raise StateError("The run is not open in the engine: it has ended, or it is not started yet.") from error
-        if error.status is RPCStatusCode.INVALID_ARGUMENT or "message larger than max" in error.message:
+        if error.status is RPCStatusCode.INVALID_ARGUMENT or "larger than max" in error.message:
             raise FatalError(f"Temporal refuses the request for good: {error.message:.300}") from error
         raise UnreachableError(f"Temporal cannot be reached ({error.status.name}). Is it running? {_HINT}") from error
     except RuntimeError as error:  # what a first connection that fails raises

@@ -12,6 +12,7 @@ import logging
 import signal
 from collections.abc import Sequence
 from datetime import timedelta
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
@@ -30,7 +31,7 @@ from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.faulting import drill_interceptors
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
-from casework.durable.schedules import ensure_sweep
+from casework.durable.schedules import kept_sweep
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
 from casework.errors import FatalError, SettingsError
@@ -92,6 +93,10 @@ def make_worker(
         max_concurrent_workflow_tasks=settings.worker.max_workflow_tasks,
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_queue_timeout_s),
         graceful_shutdown_timeout=timedelta(seconds=settings.worker.graceful_stop_s),
+        # Named, since the SDK's default is a hash over every module that is loaded: seconds of each start.
+        deployment_config=WorkerDeploymentConfig(
+            WorkerDeploymentVersion("casework", version("casework")), use_worker_versioning=False
+        ),
         max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
         default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
     )
@@ -158,7 +163,7 @@ async def run_worker(app: App, settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     runtime = _metrics(settings)
-    with tracing(settings.telemetry, "casework-worker") as tracer:
+    with tracing(settings.telemetry, "casework-worker", for_tools=True) as tracer:
         client = await connect(settings, runtime=runtime)
         await _work(client, app, settings, watchers(tracer, runtime), stop)
 
@@ -171,8 +176,8 @@ async def _work(
         pool.runtime_dsn(), min_size=pool.pool_min_size, max_size=pool.pool_max_size, name="casework-worker"
     ) as db:
         services = Services(db, app, models_of(app, settings), settings)
-        await ensure_sweep(client, settings.temporal.task_queue)
-        async with make_worker(client, services, settings, watching=watching):
+        sweep = kept_sweep(client, settings.temporal.task_queue)
+        async with sweep, make_worker(client, services, settings, watching=watching):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)
             await stop.wait()
             log.info("worker is draining")

@@ -59,6 +59,8 @@ class EngineSide:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return GONE
             raise
+        except ValueError:  # a status that the SDK does not know, such as paused: not closed
+            return None
         if found.status in (WorkflowExecutionStatus.RUNNING, None):
             return None
         words: str = clean(shortened(await self._told(found, await self._event(run_id, last=True)))).value
