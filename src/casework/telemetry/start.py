@@ -32,15 +32,18 @@ def wanted(settings: TelemetrySettings) -> bool:
 
 
 @contextmanager
-def tracing(settings: TelemetrySettings, service: str) -> Iterator[Tracer | None]:
+def tracing(settings: TelemetrySettings, service: str, *, for_tools: bool = False) -> Iterator[Tracer | None]:
     """The process's tracer while the block lasts, or None where traces are off; the last spans are sent at its end.
 
-    `service` is the process's name in traces where OTEL_SERVICE_NAME gives none.
+    `service` is the process's name in traces where OTEL_SERVICE_NAME gives none. With `for_tools` the normal
+    OpenTelemetry API makes spans of this process too. The API has no tools, and its web framework would add spans.
 
     Raises:
         SettingsError: traces are asked for and the extra is not installed, or a setting of them does not hold.
     """
     tracer = start_tracing(settings, service)
+    if tracer is not None and for_tools:
+        tracer.be_global()
     try:
         yield tracer
     finally:
@@ -71,7 +74,6 @@ def start_tracing(settings: TelemetrySettings, service: str) -> Tracer | None:
     sampler = sampler_of(settings.sampler, settings.sampler_arg)
     exporter = OTLPSpanExporter(endpoint=address, headers=_headers(settings))
     tracer = Tracer(BatchSpanProcessor(exporter), Resource.create(_resource(settings, service)), sampler)
-    tracer.be_global()
     _quieten()
     log.info("traces are sent to %s", urlsplit(address).hostname)
     return tracer
