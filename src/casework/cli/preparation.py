@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PRINCIPAL = "local"
 TENANT = "default"
-ROLES = ("admin", "operator", "reviewer", "viewer")
+ROLES = ("admin", "metrics", "operator", "reviewer", "viewer")
 HEALTH_TIMEOUT_S = 2.0
 
 

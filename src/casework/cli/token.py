@@ -13,7 +13,7 @@ from casework.cli.output import emit_json, json_option, table, when
 if TYPE_CHECKING:
     from casework.store.database import Connection
 
-ROLES = ("viewer", "reviewer", "operator", "admin")
+ROLES = ("viewer", "reviewer", "operator", "admin", "metrics")
 DEFAULT_TENANT = "default"
 
 

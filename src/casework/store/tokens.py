@@ -14,7 +14,7 @@ from casework.store import queries
 from casework.store.database import Connection
 
 _SQL = queries.load("tokens")
-ROLES = ("viewer", "reviewer", "operator", "admin")
+ROLES = ("viewer", "reviewer", "operator", "admin", "metrics")
 PREFIX = "cw_"
 _LONGEST = 200
 _ID_LENGTH = 12

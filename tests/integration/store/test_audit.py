@@ -149,10 +149,8 @@ async def test_roll_ups_by_run_and_turn(db: Database, owner_db: Database, run_id
 
 async def test_figures_of_workflows(db: Database, owner_db: Database, run_id: UUID) -> None:
     """DA-30. DA-31. Counts by state and outcome, tokens, money and mean time, from the roll-up rows."""
+    await execute(db, "update agent_ops.agent_runs set created_at = %s where run_id = %s", at(90), run_id)
     await tell_the_case(db, owner_db, run_id)
-    await execute(
-        db, "update agent_ops.agent_runs set created_at = ended_at - interval '60 s' where run_id = %s", run_id
-    )
     failed = uuid4()
     async with db.transaction() as conn:
         await runs.create_pending(conn, new_run(failed, workflow_name="intake"))

@@ -220,6 +220,7 @@ KEPT = [
     "agent_events",
     "agent_logs",
     "agent_messages",
+    "agent_operation_metrics",
     "agent_policy_uses",
     "agent_review_decisions",
     "agent_reviews",
@@ -228,8 +229,11 @@ KEPT = [
     "agent_step_attempts",
     "agent_steps",
     "agent_turn_metrics",
+    "agent_workflow_metrics",
+    "agent_workflow_totals",
     "workflow_versions",
 ]
+ROLL_UPS = ["agent_operation_metrics", "agent_workflow_metrics", "agent_workflow_totals"]
 WRITTEN_ONCE = [
     "agent_events",
     "agent_logs",
@@ -249,7 +253,8 @@ async def test_runtime_deletes_and_rewrites_no_evidence(db: Database, admin_db: 
     assert [row["relname"] for row in found] == KEPT
     statements = [f"delete from agent_ops.{name}" for name in KEPT]
     statements += [f"truncate agent_ops.{name} cascade" for name in KEPT]
-    statements += [f"update agent_ops.{name} set tenant = 'x'" for name in WRITTEN_ONCE]
+    statements += [f"update agent_ops.{name} set tenant = 'x'" for name in WRITTEN_ONCE + ROLL_UPS]
+    statements += [f"insert into agent_ops.{name} default values" for name in ROLL_UPS]
     for statement in statements:
         with pytest.raises(StoreUnavailableError, match="lacks a right"):
             await execute(db, statement)

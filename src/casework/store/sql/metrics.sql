@@ -57,47 +57,105 @@ from agent_ops.agent_turn_metrics
 where tenant = %(tenant)s and run_id = %(run_id)s
 order by turn
 
+-- Ended runs from their roll-up rows, open ones from partial indexes. One statement, so one snapshot: a run that ends
+-- meanwhile is in one half. `begin` is the start of the hour or day of acceptance, where a series is asked for.
 -- name: workflows
-select r.workflow_name, count(*) as runs,
-       count(*) filter (where r.status = 'PENDING') as pending,
-       count(*) filter (where r.status = 'RUNNING') as running,
-       count(*) filter (where r.status = 'AWAITING_REVIEW') as awaiting_review,
-       count(*) filter (where r.status = 'COMPLETED') as completed,
-       count(*) filter (where r.status = 'FAILED') as failed,
-       count(*) filter (where r.status = 'CANCELLED') as cancelled,
-       count(*) filter (where r.incident is not null) as incidents,
-       coalesce(sum(m.model_calls), 0)::bigint as model_calls,
-       coalesce(sum(m.tool_calls), 0)::bigint as tool_calls,
-       coalesce(sum(m.tokens_in), 0)::bigint as tokens_in,
-       coalesce(sum(m.tokens_out), 0)::bigint as tokens_out,
-       coalesce(sum(m.cost), 0) as cost,
-       coalesce(sum(m.latency_ms), 0)::bigint as latency_ms,
-       round(avg(extract(epoch from r.ended_at - r.created_at)) filter (where r.ended_at is not null), 3) as mean_seconds
-from agent_ops.agent_runs r
-left join agent_ops.agent_run_metrics m on m.tenant = r.tenant and m.run_id = r.run_id
-where r.tenant = %(tenant)s and r.created_at >= %(since)s
-  and (%(workflow)s::text is null or r.workflow_name = %(workflow)s)
-group by r.workflow_name
-order by r.workflow_name
+with ended as (
+    select workflow_name, case when %(series)s then date_trunc(%(by)s::text, hour, 'UTC') else 'epoch' end as begin,
+           sum(runs) as runs,
+           sum(runs) filter (where status = 'COMPLETED') as completed,
+           sum(runs) filter (where status = 'FAILED') as failed,
+           sum(runs) filter (where status = 'CANCELLED') as cancelled,
+           sum(run_seconds) as run_seconds, sum(reviews_asked) as reviews_asked,
+           sum(reviews_decided) as reviews_decided, sum(reviews_closed) as reviews_closed,
+           sum(review_seconds) as review_seconds, sum(model_calls) as model_calls, sum(tool_calls) as tool_calls,
+           sum(attempts_completed) as attempts_completed, sum(attempts_failed) as attempts_failed,
+           sum(attempts_lost) as attempts_lost, sum(attempts_late) as attempts_late, sum(tokens_in) as tokens_in,
+           sum(tokens_out) as tokens_out, sum(cost) as cost, sum(latency_ms) as latency_ms
+    from agent_ops.agent_workflow_metrics
+    where tenant = %(tenant)s and hour >= %(since)s and (%(workflow)s::text is null or workflow_name = %(workflow)s)
+    group by 1, 2
+), outcomes as (
+    select workflow_name, begin, jsonb_object_agg(outcome, runs) as outcomes
+    from (
+        select workflow_name, case when %(series)s then date_trunc(%(by)s::text, hour, 'UTC') else 'epoch' end as begin,
+               outcome, sum(runs) as runs
+        from agent_ops.agent_workflow_metrics
+        where tenant = %(tenant)s and hour >= %(since)s and outcome <> ''
+          and (%(workflow)s::text is null or workflow_name = %(workflow)s)
+        group by 1, 2, 3
+    ) each
+    group by 1, 2
+), live as (
+    select r.workflow_name, case when %(series)s then date_trunc(%(by)s::text, r.created_at, 'UTC') else 'epoch' end as begin,
+           count(*) as runs, count(*) filter (where r.status = 'PENDING') as pending,
+           count(*) filter (where r.status = 'RUNNING') as running,
+           count(*) filter (where r.status = 'AWAITING_REVIEW') as awaiting_review,
+           count(*) filter (where r.incident is not null) as incidents,
+           sum(m.reviews_asked) as reviews_asked, sum(m.reviews_decided) as reviews_decided,
+           sum(m.reviews_closed) as reviews_closed, sum(m.review_seconds) as review_seconds,
+           sum(m.model_calls) as model_calls, sum(m.tool_calls) as tool_calls,
+           sum(m.attempts_completed) as attempts_completed, sum(m.attempts_failed) as attempts_failed,
+           sum(m.attempts_lost) as attempts_lost, sum(m.attempts_late) as attempts_late, sum(m.tokens_in) as tokens_in,
+           sum(m.tokens_out) as tokens_out, sum(m.cost) as cost, sum(m.latency_ms) as latency_ms
+    from agent_ops.agent_runs r
+    left join agent_ops.agent_run_metrics m on m.tenant = r.tenant and m.run_id = r.run_id and not m.rolled_up
+    where r.tenant = %(tenant)s and r.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW') and r.created_at >= %(since)s
+      and (%(workflow)s::text is null or r.workflow_name = %(workflow)s)
+    group by 1, 2
+), united as (
+    select workflow_name, begin, coalesce(e.runs, 0)::bigint as ended, coalesce(e.runs, 0) + coalesce(l.runs, 0) as runs,
+           coalesce(l.pending, 0) as pending, coalesce(l.running, 0) as running,
+           coalesce(l.awaiting_review, 0) as awaiting_review, coalesce(l.incidents, 0) as incidents,
+           coalesce(e.completed, 0) as completed, coalesce(e.failed, 0) as failed,
+           coalesce(e.cancelled, 0) as cancelled, e.run_seconds,
+           coalesce(e.reviews_asked, 0) + coalesce(l.reviews_asked, 0) as reviews_asked,
+           coalesce(e.reviews_decided, 0) + coalesce(l.reviews_decided, 0) as reviews_decided,
+           coalesce(e.reviews_closed, 0) + coalesce(l.reviews_closed, 0) as reviews_closed,
+           coalesce(e.review_seconds, 0) + coalesce(l.review_seconds, 0) as review_seconds,
+           coalesce(e.model_calls, 0) + coalesce(l.model_calls, 0) as model_calls,
+           coalesce(e.tool_calls, 0) + coalesce(l.tool_calls, 0) as tool_calls,
+           coalesce(e.attempts_completed, 0) + coalesce(l.attempts_completed, 0) as attempts_completed,
+           coalesce(e.attempts_failed, 0) + coalesce(l.attempts_failed, 0) as attempts_failed,
+           coalesce(e.attempts_lost, 0) + coalesce(l.attempts_lost, 0) as attempts_lost,
+           coalesce(e.attempts_late, 0) + coalesce(l.attempts_late, 0) as attempts_late,
+           coalesce(e.tokens_in, 0) + coalesce(l.tokens_in, 0) as tokens_in,
+           coalesce(e.tokens_out, 0) + coalesce(l.tokens_out, 0) as tokens_out,
+           coalesce(e.cost, 0) + coalesce(l.cost, 0) as cost,
+           coalesce(e.latency_ms, 0) + coalesce(l.latency_ms, 0) as latency_ms,
+           e.tokens_in as ended_in, e.tokens_out as ended_out, e.cost as ended_cost
+    from ended e full join live l using (workflow_name, begin)
+)
+select b.workflow_name, case when %(series)s then b.begin end as begin, b.runs::bigint, b.pending, b.running,
+       b.awaiting_review, b.completed::bigint, b.failed::bigint, b.cancelled::bigint, b.incidents,
+       b.reviews_asked::bigint, b.reviews_decided::bigint, b.reviews_closed::bigint, b.model_calls::bigint,
+       b.tool_calls::bigint, b.attempts_completed::bigint, b.attempts_failed::bigint, b.attempts_lost::bigint,
+       b.attempts_late::bigint, b.tokens_in::bigint, b.tokens_out::bigint, b.cost, b.latency_ms::bigint,
+       round(b.run_seconds / nullif(b.ended, 0), 3) as mean_seconds,
+       round(b.review_seconds / nullif(b.reviews_decided, 0), 3) as mean_review_seconds,
+       round(b.ended_in::numeric / nullif(b.ended, 0), 1) as mean_tokens_in,
+       round(b.ended_out::numeric / nullif(b.ended, 0), 1) as mean_tokens_out,
+       round(b.ended_cost / nullif(b.ended, 0), 6) as mean_cost, coalesce(o.outcomes, '{}') as outcomes
+from united b left join outcomes o using (workflow_name, begin)
+order by b.workflow_name, b.begin
 
--- name: outcomes
-select r.workflow_name, r.outcome, count(*) as runs
-from agent_ops.agent_runs r
-where r.tenant = %(tenant)s and r.created_at >= %(since)s and r.outcome is not null
-  and (%(workflow)s::text is null or r.workflow_name = %(workflow)s)
-group by r.workflow_name, r.outcome
-
+-- Attempts that did not end well are few, and have an index of their own. Each is led to its step by key (the limit
+-- keeps the planner from reading all steps instead).
 -- name: retries
 select s.kind, s.name,
        count(*) filter (where a.outcome = 'FAILED') as failed,
        count(*) filter (where a.outcome = 'LOST') as lost,
        count(*) filter (where a.outcome = 'LATE') as late,
-       count(distinct s.step_id) as steps,
-       count(distinct s.step_id) filter (where s.state = 'STARTED') as retrying,
-       count(distinct s.step_id) filter (where s.state = 'FAILED') as given_up,
+       count(distinct a.step_id) as steps,
+       count(distinct a.step_id) filter (where s.state = 'STARTED') as retrying,
+       count(distinct a.step_id) filter (where s.state = 'FAILED') as given_up,
        max(a.started_at) as last_at
 from agent_ops.agent_step_attempts a
-join agent_ops.agent_steps s on s.tenant = a.tenant and s.step_id = a.step_id
+cross join lateral (
+    select kind, name, state from agent_ops.agent_steps
+    where tenant = a.tenant and step_id = a.step_id
+    limit 1
+) s
 where a.tenant = %(tenant)s and a.outcome in ('FAILED', 'LOST', 'LATE') and a.started_at >= %(since)s
 group by s.kind, s.name
 order by s.kind, s.name
