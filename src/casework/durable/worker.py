@@ -31,6 +31,7 @@ from casework.durable.activities.tool import ToolActivity
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.faulting import drill_interceptors
+from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.schedules import kept_sweep
 from casework.durable.workflows.run import CaseRun
@@ -163,6 +164,7 @@ async def run_worker(app: App, settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    say_where()
     runtime = _metrics(settings)
     with tracing(settings.telemetry, "casework-worker", for_tools=True) as tracer:
         client = await connect(settings, runtime=runtime)
