@@ -1,9 +1,9 @@
 """Many cases side by side while workers are killed every few seconds; then API, database and engine are killed too.
 
 First the cases go through with only workers dying. Then, for each server, some more are begun, the server is killed
-with all of its processes while they are under way, and the stack starts it again on the same data. Workers die all the
-time. The client is a careful one: what got no answer is sent again under the same idempotency key. When everything is
-at rest one case is approved and one rejected, and then the books are read.
+with all of its processes while they are under way, and after an outage of some seconds the stack starts it again on the
+same data. Workers die all the time. The client is a careful one: what got no answer is sent again under the same
+idempotency key. When everything is at rest one case is approved and one rejected, and then the books are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ PATIENCE_S = 180.0
 LOOK_EVERY_S = 0.5
 REST = frozenset({"AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED"})
 STRIKE_S = 1.0
-"""Into the second part's cases, the server is killed so many seconds after the first was accepted."""
+"""Database and engine are killed so many seconds after the first case was accepted, so that steps are in flight."""
+OUTAGE_S = 3.0
+"""How long a killed server stays away, so that clients and workers meet its absence."""
 
 
 class Gauge(Protocol):
@@ -59,12 +61,13 @@ class Storm:
         """The whole storm; what held is in the report."""
         crew, report = self._ground.crew, self._report
         await crew.staff(STANDING_BY)
-        keepers = (crew.keep(STANDING_BY), self._ground.stack.watch(report.tell), self.reaper.run(), self._tell())
+        # Nothing restarts servers in the first part: one that dies unasked is to be seen.
+        keepers = (crew.keep(STANDING_BY), self.reaper.run(), self._tell())
         async with self._api:
             self._began = time.monotonic()
             await beside(self._cases(), *keepers)
             await crew.staff(2)
-            await beside(self._decisions(), self._ground.stack.watch(report.tell))
+            await self._decisions()
             await storm_books.judge(self._ground, report, self._plan, self._api)
 
     async def _cases(self) -> None:
@@ -112,7 +115,8 @@ class Storm:
             under_way = len(self._under_way)
             pid = self._ground.stack.kill_server(server)
             self._report.tell(f"{server} (process {pid}) was killed (SIGKILL) with {under_way} cases under way.")
-            await going
+            await asyncio.sleep(OUTAGE_S)
+            await beside(_all_of(going), self._ground.stack.watch(self._report.tell))
         finally:
             going.cancel()
         self._report.tell(f"All {len(cases)} cases that were under way came to rest.")
@@ -132,6 +136,10 @@ class Storm:
             done = len(self._at_rest)
             self._gauge.show(done, len(self._plan.cases), len(self._under_way), self._ground.crew.killed)
             await asyncio.sleep(1)
+
+
+async def _all_of(going: asyncio.Task[None]) -> None:
+    await going
 
 
 async def beside(story: Coroutine[Any, Any, None], *keepers: Coroutine[Any, Any, None]) -> None:

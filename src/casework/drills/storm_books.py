@@ -1,8 +1,10 @@
-"""What came of a storm, from three witnesses: the rows, the destination, and the workers' own lines."""
+"""What came of a storm, from four witnesses: rows, engine, destination, and the workers' own lines."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,11 +12,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from casework.drills.client import Client
+from casework.drills.client import ENDED, Client
 from casework.drills.ground import TENANT, Ground
 from casework.drills.promises import Report
 from casework.drills.storm_cases import StormPlan
 from casework.drills.tally import RunTally, tally_of
+from casework.durable.connection import connect
+from casework.durable.contracts import RUN_WORKFLOW
 from casework.store import books
 from casework.store.books import BookFault
 from casework.store.database import Database
@@ -33,6 +37,8 @@ PROMISES: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Each promise and the kinds of faults in the rows that break it."""
 SHOWN = 3
+PATIENCE_S = 20.0
+LOOK_EVERY_S = 0.5
 _LEVEL = re.compile(r" (WARNING|ERROR|CRITICAL) ")
 
 
@@ -49,12 +55,30 @@ async def judge(ground: Ground, report: Report, plan: StormPlan, api: Client) ->
         rows=asdict(totals),
         **_acts(tallies),
         **_requests(api),
+        workflows_in_engine=await _engine_side(ground, runs),
         log_lines=log_lines(ground.stack.home),
     )
     _promise_rows(report, faults)
     _promise_acts(ground, report, tallies, len(ids))
     _promise_decisions(ground, report, plan, {run["run_id"]: run for run in runs})
+    _promise_engine(report, runs)
     _promise_processes(ground, report, api)
+
+
+async def _engine_side(ground: Ground, runs: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """The engine's workflows of runs by state. What it can list lags, so it is asked until it agrees, for a while."""
+    engine = await connect(ground.stack.settings)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        listed = engine.list_workflows(f"WorkflowType = '{RUN_WORKFLOW}'")
+        found = Counter([one.status.name async for one in listed if one.status])
+        if dict(found) == _wanted_in_engine(runs) or time.monotonic() > deadline:
+            return dict(found)
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _wanted_in_engine(runs: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return dict(Counter("COMPLETED" if run["status"] in ENDED else "RUNNING" for run in runs))
 
 
 async def _read(ground: Ground, ids: Sequence[str]) -> tuple[list[BookFault], books.BookTotals]:
@@ -128,8 +152,16 @@ def _promise_decisions(ground: Ground, report: Report, plan: StormPlan, runs: di
     report.promise("The rejected case ended otherwise", bad, f"{rejected['status']}, {rejected['outcome']}")
 
 
+def _promise_engine(report: Report, runs: Sequence[dict[str, Any]]) -> None:
+    found = report.counts["workflows_in_engine"]
+    held = found == _wanted_in_engine(runs)
+    report.promise("The engine has one workflow for each run, open where it waits", held, found)
+
+
 def _promise_processes(ground: Ground, report: Report, api: Client) -> None:
     refused = {status: number for status, number in api.answers.items() if status >= 500 and status != 503}
     report.promise("The API answered, or said that it could not (503)", not refused, refused or api.answers[503])
+    traces = report.counts["log_lines"].get("tracebacks", 0)
+    report.promise("No process was taken by surprise", not traces, f"{traces} tracebacks in the logs")
     crew = ground.crew
     report.promise("No worker ended but by a kill", not crew.quit, ", ".join(crew.quit) or f"{crew.killed} killed")
