@@ -39,7 +39,7 @@ PROMISES: tuple[tuple[str, frozenset[str]], ...] = (
 SHOWN = 3
 PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.5
-_LEVEL = re.compile(r" (WARNING|ERROR|CRITICAL) ")
+_LEVEL = re.compile(r"^[\d-]+ [\d:,]+ (WARNING|ERROR|CRITICAL) ", re.MULTILINE)
 
 
 async def judge(ground: Ground, report: Report, plan: StormPlan, api: Client) -> None:
@@ -58,7 +58,7 @@ async def judge(ground: Ground, report: Report, plan: StormPlan, api: Client) ->
         workflows_in_engine=await _engine_side(ground, runs),
         log_lines=log_lines(ground.stack.home),
     )
-    _promise_rows(report, faults)
+    promise_rows(report, faults)
     _promise_acts(ground, report, tallies, len(ids))
     _promise_decisions(ground, report, plan, {run["run_id"]: run for run in runs})
     _promise_engine(report, runs)
@@ -121,7 +121,8 @@ def log_lines(home: Path) -> dict[str, int]:
     return dict(found)
 
 
-def _promise_rows(report: Report, faults: Sequence[BookFault]) -> None:
+def promise_rows(report: Report, faults: Sequence[BookFault]) -> None:
+    """Each promise about the rows, and the faults that break it."""
     for text, kinds in PROMISES:
         mine = [fault for fault in faults if fault.what in kinds]
         shown = "; ".join(f"{fault.run_id}: {fault.what} {fault.found}" for fault in mine[:SHOWN])
