@@ -1,7 +1,8 @@
-"""What every benchmark shares: both sides alternating, medians, one form of output.
+"""What every benchmark shares: both sides in one run, medians, one form of output.
 
-A benchmark gives pairs of functions that do the same work and return how many units they did. The result is units per
-second of processor time, so that a busy machine disturbs both sides alike; `ratio` is above 1 where ours is better.
+A benchmark gives samples: figures of ours and of a peer's, one for each round, of whatever unit (a rate, a count,
+bytes, milliseconds). `ratio` is above 1 where ours is better, so each figure says whether more or less is better. Rates
+are taken per second of processor time, so that a busy machine disturbs both sides alike.
 """
 
 from __future__ import annotations
@@ -22,6 +23,18 @@ QUICK_ROUNDS = 5
 
 
 @dataclass(frozen=True)
+class Samples:
+    """What was measured of `what` on both sides, one figure for each round."""
+
+    what: str
+    unit: str
+    ours: Sequence[float]
+    peer: Sequence[float]
+    peer_name: str
+    more_is_better: bool = False
+
+
+@dataclass(frozen=True)
 class Pair:
     """Ours and a peer's way to do `what`; each call returns the number of units it did."""
 
@@ -33,25 +46,60 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How much to measure."""
+
+    quick: bool
+
+    @property
+    def rounds(self) -> int:
+        """How often both sides take their turn."""
+        return QUICK_ROUNDS if self.quick else ROUNDS
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a benchmark found. `broken` are promises that the figures do not hold; with any, it fails."""
+
+    samples: Sequence[Samples]
+    broken: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Result:
-    """Medians of one pair."""
+    """Medians of one pair of samples. `ratio` is None where the better side is nothing at all."""
 
     what: str
     unit: str
     ours: float
     peer: float
     peer_name: str
-    ratio: float
+    ratio: float | None
 
 
-def measure(pair: Pair, rounds: int) -> Result:
-    """Both sides in turn, `rounds` times."""
+def result(samples: Samples) -> Result:
+    """The medians, rounded to what can be told apart, and their ratio."""
+    mine, theirs = statistics.median(samples.ours), statistics.median(samples.peer)
+    better, worse = (mine, theirs) if samples.more_is_better else (theirs, mine)
+    ratio = 1.0 if better == worse else None if worse == 0 else round(better / worse, 2)
+    return Result(samples.what, samples.unit, _rounded(mine), _rounded(theirs), samples.peer_name, ratio)
+
+
+def _rounded(figure: float) -> float:
+    return round(figure) if figure >= 100 or figure == int(figure) else round(figure, 1 if figure >= 10 else 2)
+
+
+def rates(pairs: Sequence[Pair], rounds: int) -> list[Samples]:
+    """Units per second of processor time: both sides of each pair in turn, `rounds` times."""
+    return [_rates(pair, rounds) for pair in pairs]
+
+
+def _rates(pair: Pair, rounds: int) -> Samples:
     ours, peer = [], []
     for _ in range(rounds):
         ours.append(_rate(pair.ours))
         peer.append(_rate(pair.peer))
-    mine, theirs = statistics.median(ours), statistics.median(peer)
-    return Result(pair.what, pair.unit, round(mine), round(theirs), pair.peer_name, round(mine / theirs, 2))
+    return Samples(pair.what, pair.unit, ours, peer, pair.peer_name, more_is_better=True)
 
 
 def _rate(work: Callable[[], int]) -> float:
@@ -66,19 +114,30 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
 
 
-def main(name: str, pairs: Callable[[bool], Sequence[Pair]]) -> None:
-    """Run a benchmark as a command: `--quick` ends within a minute, `--json` prints one object."""
+def main(name: str, measure: Callable[[Scale], Report]) -> None:
+    """Run a benchmark as a command: `--quick` ends within a minute, `--json` prints one object.
+
+    The exit code is not 0 where a promise does not hold; standard error says which.
+    """
     parser = argparse.ArgumentParser(description=f"Benchmark {name}: this project beside its peers.")
     parser.add_argument("--quick", action="store_true", help="smaller work, fewer rounds")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     given = parser.parse_args()
-    results = [measure(pair, QUICK_ROUNDS if given.quick else ROUNDS) for pair in pairs(given.quick)]
+    report = measure(Scale(given.quick))
+    results = [result(each) for each in report.samples]
     if given.json:
         print(json.dumps({"name": name, "machine": machine(), "results": [asdict(each) for each in results]}))
-        return
+    else:
+        _show(name, results)
+    for promise in report.broken:
+        print(f"{name}: a promise does not hold: {promise}", file=sys.stderr)
+    sys.exit(1 if report.broken else 0)
+
+
+def _show(name: str, results: Sequence[Result]) -> None:
     print(f"{name} ({machine()}), medians")
     for each in results:
-        print(f"  {each.what}: {each.ours:,.0f} {each.unit}; {each.peer_name} {each.peer:,.0f}; ratio {each.ratio}")
+        print(f"  {each.what}: {each.ours:,} {each.unit}; {each.peer_name} {each.peer:,}; ratio {each.ratio}")
 
 
 if __name__ == "__main__":
