@@ -81,7 +81,7 @@ async def look(services: Services, rows: Rows, now: datetime | None = None) -> D
         return by_rows
     queued = held.queued_since()
     workers = await services.runs.workers() if queued and now - queued > QUEUED else None
-    return of_engine(by_rows, held, workers, now)
+    return of_engine(by_rows, rows.open_steps, held, workers, now)
 
 
 def of_rows(rows: Rows) -> Doing:
@@ -92,7 +92,7 @@ def of_rows(rows: Rows) -> Doing:
         at = f"it ended at {instant(row.ended_at)}" if row.ended_at else "it ended"
         return Doing("ended", at, failed if row.status == "FAILED" else (), row.ended_at)
     if row.incident:
-        return Doing("incident", "an incident holds it until the right build runs")
+        return Doing("incident", _incident(row.incident))
     if row.status == "PENDING":
         return Doing("starting", "accepted, not yet started by the engine", since=row.created_at)
     if row.status == "AWAITING_REVIEW":
@@ -104,6 +104,11 @@ def of_rows(rows: Rows) -> Doing:
     names = ", ".join(step.name for step in rows.open_steps)
     since = min((step.started_at for step in rows.open_steps), default=rows.changed_at())
     return Doing("working", f"{names} under way" if names else "between two steps", _paths(rows.open_steps), since)
+
+
+def _incident(incident: Plain) -> str:
+    reason = incident.get("reason") if isinstance(incident, dict) else None
+    return f"an incident holds it: {reason}" if reason else "an incident holds it until the right build runs"
 
 
 def _paths(steps: Sequence[StepRow]) -> tuple[str, ...]:
@@ -122,10 +127,12 @@ def attempt_of(attempt: int, kind: str) -> str:
     return f"{attempt} of {policy.attempts}" if policy and attempt <= policy.attempts else str(attempt)
 
 
-def of_engine(by_rows: Doing, held: InHand, workers: Workers | None, now: datetime) -> Doing:
+def of_engine(
+    by_rows: Doing, open_steps: Sequence[StepRow], held: InHand, workers: Workers | None, now: datetime
+) -> Doing:
     """By what the engine has in hand; `by_rows` where that explains nothing more."""
-    if held.store_faults:
-        return _store_fault(held.store_faults)
+    if faults := held.waiting_for_store({activity_id(step.path): step.updated_at for step in open_steps}):
+        return _store_fault(faults)
     queued = held.queued_since()
     if queued is not None and workers is not None:
         return _queued(by_rows, queued, workers, now)

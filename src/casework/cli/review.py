@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group()
 def review() -> None:
-    """List what waits for a person, and decide it."""
+    """List and show what waits for a person, and decide it."""
 
 
 @review.command("list")
@@ -42,6 +42,21 @@ def list_(limit: int, cursor: str | None, as_json: bool) -> None:
 
 _COLUMNS = {"review_id": "REVIEW", "run_id": "RUN", "workflow": "WORKFLOW", "turn": "TURN", "since": "WAITING SINCE",
             "says": "RECOMMENDATION"}  # fmt: skip
+
+
+@review.command()
+@click.argument("run_or_review")
+@json_option
+def show(run_or_review: str, as_json: bool) -> None:
+    """One review (or the one that a run waits for): the recommendation in full, and how it can be answered."""
+    from casework.cli.http import Api
+    from casework.cli.review_view import print_review
+    from casework.cli.runs import checked_id
+
+    with Api.find() as api:
+        found = api.get(f"/v1/reviews/{_review_of(api, checked_id(run_or_review))}")
+        run = None if as_json else api.get(f"/v1/runs/{found['run_id']}")
+    emit_json(found) if run is None else print_review(found, run["policy"]["evaluation"])
 
 
 _OPTIONS = (

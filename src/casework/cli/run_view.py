@@ -9,6 +9,7 @@ import click
 
 from casework.cli.output import safe, table, when
 from casework.cli.parts_view import NOTHING, is_evaluation, policy_named, print_lines, print_rules, told
+from casework.cli.review_view import print_given
 
 
 def print_run(run: Mapping[str, Any]) -> None:
@@ -16,18 +17,33 @@ def print_run(run: Mapping[str, Any]) -> None:
     click.echo(f"Run {run['run_id']}  {run['workflow']} v{run['workflow_version']}")
     outcome = f", outcome {told(run['outcome'])}" if run.get("outcome") else ""
     click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {told(run['user'])}")
-    now = f"ended {when(run['ended_at'])}" if run["ended_at"] else told(run["doing"]["text"])
-    click.echo(f"Started {when(run['created_at'])}; {now}")
+    click.echo(f"Started {when(run['created_at'])}; {_now(run)}")
     for name in ("failure", "incident"):
         if run.get(name):
             click.echo(f"{name.capitalize()}: {told(run[name])}")
     click.echo(f"Input: {told(run['input'])}")
     evaluation = (run.get("policy") or {}).get("evaluation")
     _evidence({name: result for name, result in (run.get("evidence") or {}).items() if result != evaluation})
-    _steps(run.get("steps") or [])
+    click.echo("")
+    print_steps(run.get("steps") or [])
+    if run.get("earlier_steps"):
+        click.echo(f"  (there are earlier steps: casework runs steps {run['run_id']})")
     _policy(evaluation)
     _outputs(run.get("recommendation"), run.get("context") or {}, evaluation)
     _review(run.get("review"))
+
+
+def _now(run: Mapping[str, Any]) -> str:
+    if run["ended_at"]:
+        return f"ended {when(run['ended_at'])}"
+    doing = run["doing"]
+    due = f"; tried again at {when(doing['next_attempt_at'])}" if doing.get("next_attempt_at") else ""
+    since = f" (since {when(doing['since'])})" if doing.get("kind") in _SINCE and doing.get("since") else ""
+    return f"{told(doing['text'])}{since}{due}"
+
+
+_SINCE = {"waiting_for_person", "no_worker", "store_fault"}
+"""What is told with the time it began; of work in hand the steps tell it."""
 
 
 def _evidence(evidence: Mapping[str, Any]) -> None:
@@ -37,8 +53,8 @@ def _evidence(evidence: Mapping[str, Any]) -> None:
             click.echo(f"  {name}: {told(result)}")
 
 
-def _steps(steps: list[Any]) -> None:
-    click.echo("")
+def print_steps(steps: list[Any]) -> None:
+    """Print steps as a table."""
     rows = [{**step, "latency": _latency(step)} for step in steps]
     columns = {"path": "STEP", "state": "STATE", "attempt": "ATTEMPT", "latency": "TIME", "error": "ERROR"}
     table(rows, columns, "No steps yet.")
@@ -76,7 +92,4 @@ def _review(review: Mapping[str, Any] | None) -> None:
     if review["status"] == "pending":
         click.echo(f"  Decide with: casework review decide {review['review_id']} COMMAND --reason TEXT")
         click.echo(f"  Commands: {', '.join(review['decisions']) or NOTHING}")
-    for decision in review.get("given") or ():
-        word = "accepted" if decision["accepted"] else f"ignored ({told(decision['ignored'])})"
-        by = f"{told(decision['command'])} by {told(decision['reviewer'])} {when(decision['at'])}"
-        click.echo(f"  {by}: {word}; reason: {told(decision['reason'])}")
+    print_given(review, "  ")

@@ -124,6 +124,26 @@ def show(run_id: str, as_json: bool) -> None:
 
 @runs.command()
 @click.argument("run_id")
+@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Steps of one page.")
+@click.option("--cursor", help="Go on where the page before ended (its next_cursor).")
+@json_option
+def steps(run_id: str, limit: int, cursor: str | None, as_json: bool) -> None:
+    """All steps of one run, in the order of their starts, page by page."""
+    from casework.cli.http import Api
+    from casework.cli.run_view import print_steps
+
+    with Api.find() as api:
+        page = api.get(f"/v1/runs/{checked_id(run_id)}/steps", limit=limit, cursor=cursor)
+    if as_json:
+        return emit_json(page)
+    print_steps(page["items"])
+    if page["next_cursor"]:
+        click.echo(f"More: --cursor {page['next_cursor']}", err=True)
+    return None
+
+
+@runs.command()
+@click.argument("run_id")
 @click.option("--until", type=click.Choice(["rest", "end"]), default="rest", show_default=True,
               help="Stop when a person is asked or it ended (rest), or only when it ended.")  # fmt: skip
 @click.option("--timeout", type=click.FloatRange(min=0), help="Give up after so many seconds (exit code 1).")

@@ -8,6 +8,7 @@ told of them (`api.doing`, `cli.status`). No answer is an answer: whoever asks g
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 PATIENCE = timedelta(seconds=2)
 """Longest wait for one answer; what is asked here is worth no more."""
-TAIL = 20
+TAIL = 60
 """Newest events of a history in which a wait for the database is looked for."""
 POLL = timedelta(seconds=75)
 """A worker asks for work at least once a minute: one that has not for this long is gone."""
@@ -56,17 +57,18 @@ class Pending:
     since: datetime | None
     next_attempt_at: datetime | None = None
     failure: str | None = None
-    of_store: bool = False
-    """Whether `failure` says that the database could not be reached or refused."""
 
 
 @dataclass(frozen=True)
 class StoreFault:
-    """A step that waits for the database: the reason, when it failed last, and when it is tried again (None: now)."""
+    """A step that could not have the database: the reason, when that was, and when it is tried again.
+
+    `next_attempt_at` None: it is being tried, and perhaps has the database by now, which its ledger row then shows.
+    """
 
     step: str
     reason: str
-    at: datetime | None
+    at: datetime
     next_attempt_at: datetime | None
 
 
@@ -77,6 +79,14 @@ class InHand:
     pending: tuple[Pending, ...] = ()
     task_since: datetime | None = None
     store_faults: tuple[StoreFault, ...] = ()
+
+    def waiting_for_store(self, claimed: Mapping[str, datetime]) -> tuple[StoreFault, ...]:
+        """Steps that wait for the database. `claimed`: when steps in flight last wrote their row, by activity id."""
+        return tuple(
+            fault
+            for fault in self.store_faults
+            if fault.next_attempt_at or fault.step not in claimed or claimed[fault.step] < fault.at
+        )
 
     def queued_since(self) -> datetime | None:
         """Since when the longest waiting part of it has found no worker."""
@@ -118,16 +128,12 @@ async def _in_hand(
     if found.workflow_execution_info.HasField("close_time"):
         return None
     pending = tuple(_pending(each) for each in found.pending_activities)
-    faults = [
-        StoreFault(each.step, each.failure or "", each.since, each.next_attempt_at) for each in pending if each.of_store
-    ]
     task = found.pending_workflow_task
     scheduled = found.HasField("pending_workflow_task") and (
         task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     )
-    if not faults and not scheduled:
-        faults = await _waits(client, execution)
-    return InHand(pending, _at(task.scheduled_time) if scheduled else None, tuple(faults))
+    faults = await _store_faults(client, execution, {each.step for each in pending})
+    return InHand(pending, _at(task.scheduled_time) if scheduled else None, faults)
 
 
 def _pending(found: PendingActivityInfo) -> Pending:
@@ -143,12 +149,15 @@ def _pending(found: PendingActivityInfo) -> Pending:
         since=_at(since) if running or not due else due,
         next_attempt_at=None if running else due,
         failure=_said(found.last_failure) if failed else None,
-        of_store=failed and _of_store(found.last_failure),
     )
 
 
-async def _waits(client: Client, execution: WorkflowExecution) -> list[StoreFault]:
-    """Pauses between two rounds of attempts: the engine has nothing in hand then but a timer, at the history's end."""
+async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_now: set[str]) -> tuple[StoreFault, ...]:
+    """Steps whose newest word in the history is that the database was not to be had.
+
+    Between two tries the run pauses by a timer, and the engine has nothing in hand; that it was the database stands
+    at the history's end and nowhere else.
+    """
     tail = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace, execution=execution, maximum_page_size=TAIL
@@ -156,36 +165,58 @@ async def _waits(client: Client, execution: WorkflowExecution) -> list[StoreFaul
         timeout=PATIENCE,
     )
     events = list(tail.history.events)
-    fired = {
-        event.timer_fired_event_attributes.started_event_id
-        for event in events
-        if event.event_type == EventType.EVENT_TYPE_TIMER_FIRED
-    }
-    open_timers = [
-        event
-        for event in events
-        if event.event_type == EventType.EVENT_TYPE_TIMER_STARTED and event.event_id not in fired
-    ]
-    return [fault for timer in open_timers if (fault := _fault_before(timer, events)) is not None]
+    due = min((_due(timer) for timer in _open_timers(events)), default=None)
+    found = []
+    for step, last in _last_words(events).items():
+        failed = last.activity_task_failed_event_attributes
+        if last.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED and _of_store(failed.failure):
+            tried = step in in_hand_now
+            if tried or due:
+                found.append(StoreFault(step, _said(failed.failure), _at(last.event_time), None if tried else due))
+    return tuple(found)
 
 
-def _fault_before(timer: HistoryEvent, events: list[HistoryEvent]) -> StoreFault | None:
-    """The failure that made the run start this timer: the one its workflow task answered."""
-    until = timer.timer_started_event_attributes.workflow_task_completed_event_id
+def _last_words(events: Sequence[HistoryEvent]) -> dict[str, HistoryEvent]:
+    """How the newest try of each step ended, by its activity's id; `events` come newest first."""
     names = {
         event.event_id: event.activity_task_scheduled_event_attributes.activity_id
         for event in events
         if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
     }
-    for event in events:  # the newest first
-        if event.event_id < until and event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-            failed = event.activity_task_failed_event_attributes
-            if not _of_store(failed.failure):
-                continue
-            due = _at(timer.event_time) + timer.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
-            step = names.get(failed.scheduled_event_id, "")
-            return StoreFault(step, _said(failed.failure), _at(event.event_time), due)
-    return None
+    last: dict[str, HistoryEvent] = {}
+    for event in events:
+        scheduled = _scheduled_by(event)
+        if scheduled in names:
+            last.setdefault(names[scheduled], event)
+    return last
+
+
+def _scheduled_by(event: HistoryEvent) -> int:
+    """The event that scheduled the activity whose end this is; 0 where it is none."""
+    if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+        return event.activity_task_failed_event_attributes.scheduled_event_id
+    if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+        return event.activity_task_completed_event_attributes.scheduled_event_id
+    if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+        return event.activity_task_timed_out_event_attributes.scheduled_event_id
+    return 0
+
+
+def _open_timers(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    fired = {
+        event.timer_fired_event_attributes.started_event_id
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_TIMER_FIRED
+    }
+    return [
+        event
+        for event in events
+        if event.event_type == EventType.EVENT_TYPE_TIMER_STARTED and event.event_id not in fired
+    ]
+
+
+def _due(timer: HistoryEvent) -> datetime:
+    return _at(timer.event_time) + timer.timer_started_event_attributes.start_to_fire_timeout.ToTimedelta()
 
 
 def _of_store(failure: Failure) -> bool:

@@ -51,5 +51,5 @@ STORE = OperationPolicy("store", attempts=5, start_to_close=15)
 
 POLICIES = {policy.operation: policy for policy in (MODEL, TOOL, STORE)}
 
-STORE_PATIENCE = (1.0, 2.0, 5.0, 10.0, 30.0)
+STORE_PATIENCE = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds a run waits before it tries an unreachable database again; the last one repeats."""

@@ -13,7 +13,7 @@ from casework.agents.messages import Message
 from casework.agents.model import ModelAnswer, ModelRequest
 from casework.durable import contracts
 from casework.durable.activities.operation import operation
-from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
+from casework.durable.activities.services import Attempt, Services, claim, patiently, recorded, run_id
 from casework.durable.contracts import ModelCall, ModelReply, ToolRequest
 from casework.errors import FatalError, RetryableError
 from casework.graph import templates
@@ -65,7 +65,7 @@ class ModelActivity:
                 await messages.write(
                     conn, tenant, owner, path=call.path, position=position, agent=call.agent, role="user", content=words
                 )
-            claimed = await ledger.claim(conn, _claim_of(call, said))
+            claimed = await claim(conn, _claim_of(call, said))
             if claimed.state != "claimed":
                 return claimed, []
             return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent)

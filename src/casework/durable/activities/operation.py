@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from casework.errors import CaseworkError, RetryableError
+from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
 from casework.values import clean, shortened
 
 log = logging.getLogger("casework.worker")
@@ -65,13 +65,15 @@ def operation(body: Body) -> Body:
 def as_failure(error: CaseworkError) -> ApplicationError:
     """Our error as the engine's: retried only where its class says so, after the delay that the peer asked for.
 
+    A database that is away is not the engine's to retry, which would use up the attempts of the step: the run waits.
+
     The error's own text crosses, its cause does not: what a driver or provider says may hold what must not be stored.
     """
     after = error.retry_after if isinstance(error, RetryableError) else None
     return ApplicationError(
         clean(shortened(str(error))).value,
         type=type(error).__name__,
-        non_retryable=not error.retryable,
+        non_retryable=not error.retryable or isinstance(error, StoreUnavailableError),
         next_retry_delay=None if after is None or not math.isfinite(after) else timedelta(seconds=_clamped(after)),
     )
 

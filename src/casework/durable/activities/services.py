@@ -17,9 +17,9 @@ from casework.errors import ConflictError, FatalError, RetryableError, StoreUnav
 from casework.graph.bundle import PinnedWorkflow
 from casework.models.catalogue import Models
 from casework.settings import Settings
-from casework.store import ledger, projection, workflows
-from casework.store.database import Database
-from casework.store.ledger import Claimed, StepCommit
+from casework.store import health, ledger, projection, workflows
+from casework.store.database import Connection, Database
+from casework.store.ledger import Claimed, StepClaim, StepCommit
 from casework.values import shortened
 
 Made = TypeVar("Made")
@@ -129,6 +129,19 @@ class Attempt:
             return
 
 
+async def claim(conn: Connection, step: StepClaim) -> Claimed:
+    """Claim a step. Before it is done again it is seen that its result can be written, as the last one perhaps was not.
+
+    Raises:
+        StoreUnavailableError: it cannot; no attempt is used.
+        ConflictError: as `ledger.claim`.
+    """
+    claimed = await ledger.claim(conn, step)
+    if claimed.state == "claimed" and claimed.attempt > 1:
+        await health.check_rights(conn)
+    return claimed
+
+
 @asynccontextmanager
 async def recorded(db: Database, owner: Owner, path: str) -> AsyncIterator[None]:
     """A conflict inside is written as an event in a database transaction of its own, then goes on its way."""
@@ -145,7 +158,7 @@ async def patiently(write: Callable[[], Awaitable[Made]]) -> Made:
     A cancellation waits for the write that is under way: what was done is recorded, wanted or not.
 
     Raises:
-        RetryableError: the database stayed away; the step is tried again, and counts as an attempt.
+        StoreUnavailableError: the database stayed away; the run waits for it, then the step is done again.
     """
     until, delay = time.monotonic() + COMMIT_PATIENCE, 0.1
     while True:
@@ -153,7 +166,7 @@ async def patiently(write: Callable[[], Awaitable[Made]]) -> Made:
             return await _to_its_end(write)
         except StoreUnavailableError as error:
             if time.monotonic() > until:
-                raise RetryableError(f"the result could not be written: {error}") from error
+                raise StoreUnavailableError(f"The result could not be written. {error}") from error
             await asyncio.sleep(delay)
             delay = min(delay * 2, 2.0)
 

@@ -21,7 +21,7 @@ from casework.durable import contracts
 from casework.durable.activities.faults import fault_point
 from casework.durable.activities.operation import operation
 from casework.durable.activities.policy import GovernedPolicy
-from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
+from casework.durable.activities.services import Attempt, Services, claim, patiently, recorded, run_id
 from casework.durable.contracts import ToolCall, ToolReply
 from casework.errors import FatalError, OperationError, RetryableError, ToldError, UnserialisableError
 from casework.graph import templates
@@ -73,7 +73,7 @@ class ToolActivity:
         async with recorded(self._services.db, call.owner, call.path), self._services.db.transaction() as conn:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
-            claimed = await ledger.claim(conn, _claim_of(call, tool, arguments))
+            claimed = await claim(conn, _claim_of(call, tool, arguments))
             case = await ledger.case_of(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(
