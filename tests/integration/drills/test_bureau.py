@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -15,21 +18,29 @@ import pytest
 
 from casework.errors import RetryableError, ToldError
 from casework.examples.loan_underwriting.bureau import Bureau, serve
+from casework.examples.loan_underwriting.csv_evidence import CsvEvidence
 from casework.examples.loan_underwriting.fixtures import BORDERLINE, CREDIT_REPORTS, INCOMES, FixtureEvidence
 from casework.examples.loan_underwriting.http_evidence import HttpEvidence
 from casework.examples.loan_underwriting.http_income import HttpIncome
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
-    """A bureau of this test, whose arrivals are in `tmp_path`."""
-    server = serve(Bureau(received=tmp_path), 0)
+@contextmanager
+def serving(bureau: Bureau) -> Iterator[str]:
+    """The bureau's URL while it serves."""
+    server = serve(bureau, 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A bureau of this test, whose arrivals are in `tmp_path`."""
+    with serving(Bureau(received=tmp_path)) as found:
+        yield found
 
 
 async def test_the_same_key_is_one_inquiry(url: str, tmp_path: Path) -> None:
@@ -106,3 +117,28 @@ async def test_calls_in_flight_are_held_until_they_are_released(url: str) -> Non
         assert not held.done()
         await client.put("/release")
         assert await held == CREDIT_REPORTS[BORDERLINE]
+
+
+APPLICATIONS = Path(__file__).parents[2] / "acceptance" / "applications.csv"
+
+
+async def test_a_bureau_can_know_the_applicants_of_a_file() -> None:
+    """DA-9. The same evidence as from the file itself, by way of a server that counts; others it does not know."""
+    direct = CsvEvidence(APPLICATIONS)
+    with serving(Bureau(evidence=CsvEvidence(APPLICATIONS))) as url:
+        for applicant in ("FX-01", "FX-03", "FX-05"):
+            assert await HttpIncome(url, FixtureEvidence()).income(applicant) == direct.income_of(applicant)
+            given = await HttpEvidence(url, FixtureEvidence()).credit_report(applicant, f"key-{applicant}")
+            assert replace(given, missing={}) == replace(direct.report_of(applicant), missing={})
+        with pytest.raises(ToldError, match="APP-1001"):
+            await HttpEvidence(url, FixtureEvidence()).credit_report("APP-1001", "key")
+
+
+def test_a_bureau_refuses_a_file_that_is_no_evidence_before_it_serves(tmp_path: Path) -> None:
+    """It says which columns are missing, instead of failing every inquiry later."""
+    file = tmp_path / "cases.csv"
+    file.write_text("applicant_id,amount\nA-1,100\n", encoding="utf-8")
+    words = [sys.executable, "-m", "casework.examples.loan_underwriting.bureau", "--evidence", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "lacks the columns annual_income" in done.stderr
