@@ -96,6 +96,7 @@ def test_roles_are_described() -> None:
     """What the page says of roles is what routes ask for."""
     text = text_of(DOCS / "operations/processes.md")
     assert all(f"`{role.value}`" in text for role in Role)
-    assert ADMITS[Role.VIEWER] == set(Role)
+    assert ADMITS[Role.VIEWER] == set(Role) - {Role.METRICS}
+    assert ADMITS[Role.METRICS] == {Role.METRICS}
     assert ADMITS[Role.REVIEWER] == {Role.REVIEWER, Role.ADMIN}
     assert ADMITS[Role.OPERATOR] == {Role.OPERATOR, Role.ADMIN}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Security
 
-from casework.api import health, metrics, openapi, problems, reviews, runs, steps, workflows
-from casework.api.access import authorize
+from casework.api import health, metrics, openapi, problems, reviews, runs, scraping, steps, workflows
+from casework.api.access import Watchers, authorize
+from casework.api.http_figures import CountRequests
 from casework.api.paging import known_only
 from casework.api.services import Services
 from casework.api.tracing import TraceRequests
@@ -71,8 +72,10 @@ def _bare(**options: Any) -> FastAPI:
         redirect_slashes=False,
         **options,
     )
-    for router in (runs.router, steps.router, reviews.router, workflows.router, metrics.router, health.router):
-        made.include_router(router)
+    made.state.watchers, made.state.scraper = Watchers(), scraping.Scraper()
+    for module in (runs, steps, reviews, workflows, metrics, scraping, health):
+        made.include_router(module.router)
+    made.add_middleware(CountRequests, figures=made.state.scraper.http)
     made.add_middleware(TraceRequests)
     problems.install(made)
     openapi.install(made)

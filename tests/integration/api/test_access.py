@@ -61,6 +61,7 @@ def test_there_are_routes_to_walk() -> None:
         ("GET", "/v1/workflows/{name}"),
         ("GET", "/v1/metrics/workflows"),
         ("GET", "/v1/metrics/retries"),
+        ("GET", "/metrics"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
@@ -89,6 +90,7 @@ async def test_every_route_declares_its_role_and_refuses_the_others(
 def test_a_get_needs_no_more_than_a_viewer_and_changes_need_more() -> None:
     """DA-37. A decision needs the reviewer's role; reading needs a viewer's."""
     needs = {(method, path): need_of(route.endpoint) for method, path, route in ROUTES if path not in OPEN}
+    assert needs.pop(("GET", "/metrics")) is Role.METRICS
     assert {need for (method, _), need in needs.items() if method == "GET"} == {Role.VIEWER}
     assert needs["POST", "/v1/reviews/{review_id}/decisions"] is Role.REVIEWER
     assert needs["POST", "/v1/runs"] is Role.OPERATOR
