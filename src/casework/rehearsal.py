@@ -17,11 +17,11 @@ class Destination:
     """A server outside the platform that tools act on, and that counts.
 
     `command` is started with `--port 0 --latency SECONDS --received FOLDER` behind it and prints `Listening on URL`.
-    It leaves an empty file named by the call in FOLDER when a call has arrived and taken effect, and answers `latency`
-    later. `GET /counts` gives `{"calls": {NAME: n}, "effects": {NAME: n}, "in_flight": [NAME]}`. NAME is the
-    idempotency key of the call, or for a tool that only reads `TOOL:SUBJECT`, with the subject as the tag field of the
-    input has it. `PUT /latency` with `{"seconds": n}` changes the latency for later calls; `PUT /release` answers
-    those in flight.
+    It leaves an empty file named by the call (NAME, with `_` for `/`) in FOLDER when a call has arrived and taken
+    effect, and answers `latency` later. `GET /counts` gives `{"calls": {NAME: n}, "effects": {NAME: n}, "in_flight":
+    [NAME]}`. NAME is the key of the call (`ctx.key`), or `TOOL:SUBJECT` for a tool that sends none, with the subject as
+    the tag field of the input has it. `PUT /latency` with `{"seconds": n}` changes the latency for later calls; `PUT
+    /release` answers those in flight.
     """
 
     command: tuple[str, ...]
@@ -29,13 +29,43 @@ class Destination:
     """Environment variables of the workers that get its URL."""
     keyed: tuple[str, ...] = ()
     """Tools whose calls carry the idempotency key there."""
+    referenced: tuple[str, ...] = ()
+    """Tools whose calls carry the key as a reference by which they are found again, for tools that verify."""
+    sets: tuple[str, ...] = ()
+    """Tools that set something of the subject there, which is an effect when it changes, for idempotent tools."""
     reads: tuple[str, ...] = ()
     """Tools that only read there."""
     evidence: str | None = None
     """Option of `command` that takes a CSV file of subjects, which it then knows instead of the shipped ones."""
 
+    @property
+    def acting(self) -> tuple[str, ...]:
+        """Tools whose calls may have an effect there."""
+        return self.keyed + self.referenced + self.sets
+
+    def name_of(self, tool: str, key: str, subject: str) -> str | None:
+        """NAME of a call of `tool`, whose step has that key and whose case that subject; None: it does not go there."""
+        if tool in self.keyed + self.referenced:
+            return key
+        return f"{tool}:{subject}" if tool in self.sets + self.reads else None
+
 
 @dataclass(frozen=True)
+class OwnTables:
+    """Tables of the application in the ledger's database: what its transactional tools write.
+
+    They must count what happened, not prevent it: a unique key on what a tool writes would hide a second effect.
+    """
+
+    prepare: Path
+    """A file of SQL, run once as the database's owner before the first worker starts. It makes the tables, and grants
+    the role `casework_runtime`, in which workers write, what the tools need."""
+    effects: Mapping[str, str]
+    """For each transactional tool a query, run as the owner: its rows are the key of a call (`ctx.key`) as text, and
+    how many effects that call has had."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rehearsal:
     """One application's part. The first input is the case that people look at; it must end at a person."""
 
@@ -44,11 +74,13 @@ class Rehearsal:
     """Label and input of each case."""
     stages: tuple[tuple[str, ...], ...]
     """The tools that a case calls: those of a stage side by side, the stages one after the other."""
-    policy: Path
-    """The policy in force, as its owner would load it."""
-    changed_policy: Path
+    policy: Path | None = None
+    """The policy in force, as its owner would load it; None where no tool reads one."""
+    changed_policy: Path | None = None
     """A later version, under which the first case gets another recommendation."""
     destination: Destination
+    tables: OwnTables | None = None
+    """What transactional tools write; None where there are none."""
     tag_field: str
     """A text field of the input; the destination takes `VALUE.TAG` for the same subject as VALUE, counted apart."""
     approve: str = "approve"

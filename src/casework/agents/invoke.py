@@ -34,7 +34,6 @@ from casework.errors import CaseworkError, FatalError, OperationError, Retryable
 from casework.policy.limits import PolicyReading, PolicySource
 from casework.values import Plain, dumps, plain
 
-
 BeforeAct = Callable[[], Awaitable[None]]
 """Raises where the tool must not act."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,26 +17,39 @@ from casework.cli.servers import app_option
 
 if TYPE_CHECKING:
     from casework.cli.telling import Teller
+    from casework.drills.ground import Ground
     from casework.drills.promises import Report
     from casework.drills.stack import LocalStack
     from casework.rehearsal import Rehearsal
+
+    Play = tuple[str, str, Callable[[Ground, Report], Awaitable[None]]]
+
+SAMPLE = "casework.examples.repeat_safety:app"
+"""By its name alone: nothing imports the examples."""
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[COMMAND]")
 @app_option
 @click.option("--kills", type=click.IntRange(1, 1000), help="Kill workers so many times instead of the scenarios.")
+@click.option("--only", multiple=True, metavar="NAME", help="Play only this scenario; give it once for each.")
 @json_option
 @click.pass_context
-def drill(context: click.Context, reference: str | None, kills: int | None, as_json: bool) -> int:
+def drill(
+    context: click.Context, reference: str | None, kills: int | None, only: tuple[str, ...], as_json: bool
+) -> int:
     """Kill workers with SIGKILL and stop servers in a stack of its own, and count what came of it.
 
-    Five scenarios: a crash after completed tools; a commit with a lost acknowledgement; a review left open while
-    everything is stopped and started again; a stale decision and two reviewers at once; a policy changed in mid-run.
-    With --kills N: N kills at every point of every tool instead. The stack's folder is kept where a promise failed.
+    Six scenarios: a crash after completed tools; a commit with a lost acknowledgement; a review left open while
+    everything is stopped and started again; a stale decision and two reviewers at once; a policy changed in mid-run;
+    the time until another worker goes on. With --kills N: N kills at every point of every tool instead, then first
+    attempts that are alive when the second one starts; where no application is named, of one that ships, with a tool of
+    each declaration. The stack's folder is kept where a promise failed.
     """
     if context.invoked_subcommand is not None:
         return _leave_to(context, context.invoked_subcommand)
-    return _play(reference, kills, as_json)
+    if kills and only:
+        context.fail("--kills and --only exclude each other: kills are no scenario.")
+    return _play(reference, kills, only, as_json)
 
 
 def _leave_to(context: click.Context, subcommand: str) -> int:
@@ -47,14 +60,15 @@ def _leave_to(context: click.Context, subcommand: str) -> int:
     return exits.OK
 
 
-def _play(reference: str | None, kills: int | None, as_json: bool) -> int:
+def _play(reference: str | None, kills: int | None, only: tuple[str, ...], as_json: bool) -> int:
     from casework.cli.rehearsing import rehearsed, temporary_home
     from casework.cli.telling import teller
 
-    wanted, rehearsal = rehearsed(reference)
+    wanted, rehearsal = rehearsed(_named(reference) if kills else reference)
+    plays = _kills(wanted, rehearsal, kills) if kills else _scenarios(rehearsal, only)
     voice = teller(quiet=as_json)
     with temporary_home("casework-drill-") as home:
-        reports = asyncio.run(_drill(home.stack_maker(wanted), rehearsal, home.path, kills, voice))
+        reports = asyncio.run(_drill(home.stack_maker(wanted), rehearsal, home.path, plays, voice))
         held = all(report.held for report in reports)
         home.keep(not held)
     if as_json:
@@ -72,41 +86,52 @@ def _play(reference: str | None, kills: int | None, as_json: bool) -> int:
     return exits.OK if held else exits.FAILED
 
 
+def _named(reference: str | None) -> str | None:
+    """What is named; where nothing is, the shipped application with a tool of each declaration."""
+    from casework.app import CONFIG
+    from casework.settings import Settings
+
+    if reference or Settings.load().app.reference or Path(CONFIG).exists():
+        return reference
+    return SAMPLE
+
+
+def _kills(wanted: str, rehearsal: Rehearsal, kills: int) -> list[Play]:
+    from functools import partial
+
+    from casework.app import load_app
+    from casework.drills import kills as killing
+    from casework.drills.kill_plan import declarations
+
+    declared = declarations(rehearsal, load_app(wanted or None).toolbox)
+    play = partial(killing.play, kills=kills, declared=declared)
+    return [(killing.NAME, f"{kills} kills over points and tools", play)]
+
+
+def _scenarios(rehearsal: Rehearsal, only: tuple[str, ...]) -> list[Play]:
+    from casework.drills import scenarios
+
+    return [(each.NAME, each.TITLE, each.play) for each in scenarios.wanted(rehearsal, only)]
+
+
 async def _drill(
-    make_stack: Callable[[], LocalStack], rehearsal: Rehearsal, home: Path, kills: int | None, voice: Teller
+    make_stack: Callable[[], LocalStack], rehearsal: Rehearsal, home: Path, plays: list[Play], voice: Teller
 ) -> list[Report]:
     from casework.drills.ground import Ground
+    from casework.drills.promises import Report
+    from casework.drills.scenarios import played
 
     voice.say(f"Starting PostgreSQL, Temporal and the API in {home}")
+    reports = []
     async with Ground(make_stack, rehearsal, home / "faults") as ground:
-        reports = []
-        async for report in _reports(ground, kills, voice):
+        for name, title, play in plays:
+            report = Report(name, title, voice.say)
+            voice.heading(title)
+            await played(ground, report, play)
             voice.counts(report)
             voice.promises(report)
             reports.append(report)
-        return reports
-
-
-async def _reports(ground: object, kills: int | None, voice: Teller) -> AsyncIterator[Report]:
-    from functools import partial
-
-    from casework.drills import kills as killing
-    from casework.drills import scenarios
-    from casework.drills.ground import Ground
-    from casework.drills.promises import Report
-
-    assert isinstance(ground, Ground)
-    if kills is None:
-        for scenario in scenarios.SCENARIOS:
-            report = Report(scenario.NAME, scenario.TITLE, voice.say)
-            voice.heading(report.title)
-            await scenarios.played(ground, report, scenario.play)
-            yield report
-        return
-    report = Report(killing.NAME, f"{kills} kills over points and tools", voice.say)
-    voice.heading(report.title)
-    await scenarios.played(ground, report, partial(killing.play, kills=kills))
-    yield report
+    return reports
 
 
 drill.add_command(storm)

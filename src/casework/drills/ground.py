@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
 from casework import ids
+from casework.drills import own_tables
 from casework.drills.client import Client
-from casework.drills.destination import DestinationProcess
+from casework.drills.destination import Counts, DestinationProcess
 from casework.drills.stack import Crew, LocalStack
 from casework.durable.activities.faults import FOLDER, FaultFolder
 from casework.policy.files import ParsedPolicy, form_of, parse_policy
@@ -49,7 +51,7 @@ class Ground:
         try:
             await self.destination.start()
             await self.start_stack()
-            await self.load_policy(self.rehearsal.policy)
+            await self._prepare()
         except BaseException:
             await self.close()
             raise
@@ -79,6 +81,25 @@ class Ground:
         await self.api.close()
         await self.stack.stop()
 
+    async def _prepare(self) -> None:
+        """What the application's tools need before the first worker starts."""
+        if self.rehearsal.policy is not None:
+            await self.load_policy(self.rehearsal.policy)
+        if self.rehearsal.tables is not None:
+            await own_tables.prepare(self.rehearsal.tables, self.stack.admin_dsn)
+
+    async def counts(self) -> Counts:
+        """What the destination has counted, and the effects in the application's own tables."""
+        counts, tables = await self.destination.counts(), self.rehearsal.tables
+        if tables is None:
+            return counts
+        own = await own_tables.effects(tables, self.stack.admin_dsn)
+        return replace(counts, effects={**counts.effects, **own})
+
+    def hire(self, settings: Mapping[str, str]) -> Crew:
+        """A crew of its own beside the other, whose workers have these settings."""
+        return Crew(self.stack, {**self._environment(), **settings})
+
     async def load_policy(self, path: Path) -> None:
         """Replace the policy by the rows of a file, in the policy owner's role."""
         parsed = _parsed(path)
@@ -104,11 +125,19 @@ class Ground:
 
     def call_name(self, run: Mapping[str, Any], step: Mapping[str, Any]) -> str | None:
         """What the destination calls the calls of a step; None where the step does not go there."""
-        if step["name"] in self.rehearsal.destination.keyed:
-            return str(ids.step_id(UUID(run["run_id"]), step["path"]))
-        if step["name"] in self.rehearsal.destination.reads:
-            return f"{step['name']}:{run['input'][self.rehearsal.tag_field]}"
-        return None
+        subject = run["input"][self.rehearsal.tag_field]
+        return self.rehearsal.destination.name_of(step["name"], self.key(run, step), subject)
+
+    def effect_name(self, run: Mapping[str, Any], step: Mapping[str, Any]) -> str | None:
+        """The name under which the effects of a step are counted, there or in a table; None where they are not."""
+        tables = self.rehearsal.tables
+        if tables is not None and step["name"] in tables.effects:
+            return self.key(run, step)
+        return self.call_name(run, step)
+
+    def key(self, run: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+        """The key of a step's call, as the tool has it."""
+        return str(ids.step_id(UUID(run["run_id"]), step["path"]))
 
     def _environment(self) -> dict[str, str]:
         urls = dict.fromkeys(self.rehearsal.destination.variables, self.destination.url)

@@ -19,6 +19,7 @@ SECONDS = 15.0
 async def play(ground: Ground, report: Report) -> None:
     """Change the policy between two turns of a run, then start another run."""
     rehearsal = ground.rehearsal
+    assert rehearsal.policy is not None and rehearsal.changed_policy is not None, "played only where there are two"  # noqa: PT018  # one condition
     await ground.crew.staff(1)
     open_run = await ground.submit("drill-policy-open")
     first = await ground.api.until_review(open_run)

@@ -25,6 +25,7 @@ class StepTally:
     acts_after_commit: int
     calls: int | None
     effects: int | None
+    """At the destination, or in the application's own table."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class RunTally:
 
 async def tally(ground: Ground, run_id: str) -> RunTally:
     """Count one run."""
-    run, counts, passed = await ground.api.run(run_id), await ground.destination.counts(), ground.faults.calls()
+    run, counts, passed = await ground.api.run(run_id), await ground.counts(), ground.faults.calls()
     return tally_of(ground, run, counts, passed)
 
 
@@ -73,16 +74,17 @@ def tally_of(ground: Ground, run: Mapping[str, Any], counts: Counts, passed: Ite
         if each.run == run["run_id"] and each.point == "claimed":
             begun.setdefault(each.path, []).append(each.at)
     steps = [
-        _step(step, begun.get(step["path"], []), ground.call_name(run, step), counts)
-        for step in run["steps"]
-        if step["kind"] == "tool"
+        _step(ground, run, step, begun.get(step["path"], []), counts) for step in run["steps"] if step["kind"] == "tool"
     ]
     return RunTally(
         run["run_id"], tuple(steps), tuple(tool for tool in ground.rehearsal.tools if tool not in run["evidence"])
     )
 
 
-def _step(step: Mapping[str, Any], begun: list[float], name: str | None, counts: Counts) -> StepTally:
+def _step(
+    ground: Ground, run: Mapping[str, Any], step: Mapping[str, Any], begun: list[float], counts: Counts
+) -> StepTally:
+    called, effect = ground.call_name(run, step), ground.effect_name(run, step)
     done = [attempt for attempt in step["attempts"] if attempt["outcome"] == "COMPLETED"]
     committed = min((instant_of(attempt["ended_at"]) for attempt in done), default=None)
     return StepTally(
@@ -92,8 +94,8 @@ def _step(step: Mapping[str, Any], begun: list[float], name: str | None, counts:
         completed_attempts=len(done),
         acts=len(begun),
         acts_after_commit=0 if committed is None else sum(at > committed for at in begun),
-        calls=None if name is None else counts.calls.get(name, 0),
-        effects=None if name is None else counts.effects.get(name, 0),
+        calls=None if called is None else counts.calls.get(called, 0),
+        effects=None if effect is None else counts.effects.get(effect, 0),
     )
 
 

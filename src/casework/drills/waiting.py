@@ -7,7 +7,7 @@ import time
 
 from casework.drills.ground import Ground
 from casework.drills.promises import BrokenOffError
-from casework.durable.activities.faults import Mark
+from casework.durable.activities.faults import OVER, Mark
 
 LOOK_EVERY_S = 0.05
 PATIENCE_S = 60.0
@@ -36,15 +36,16 @@ async def until_mark(ground: Ground, fault: str) -> Mark:
     raise BrokenOffError(f"Fault {fault} did not happen within {PATIENCE_S:g} s: no worker came to its point.")
 
 
-async def until_in_flight(ground: Ground) -> None:
-    """Until a call is in flight at the destination.
+async def until_over(ground: Ground, mark: Mark) -> None:
+    """Until the attempt that a fault met has ended in its process.
 
     Raises:
-        BrokenOffError: none is in time.
+        BrokenOffError: it does not in time.
     """
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        if (await ground.destination.counts()).in_flight:
-            return
+        for each in ground.faults.calls():
+            if (each.point, each.pid, each.path, each.run) == (OVER, mark.pid, mark.path, mark.run):
+                return
         await asyncio.sleep(LOOK_EVERY_S)
-    raise BrokenOffError(f"No call was in flight at the destination within {PATIENCE_S:g} s.")
+    raise BrokenOffError(f"The attempt of {mark.path} in process {mark.pid} did not end within {PATIENCE_S:g} s.")

@@ -1,7 +1,8 @@
 """The two fault points that lie outside activity bodies, as a worker's interceptor; workers of drills alone have it.
 
-`sent`: the destination has the call and has not answered; known by the file that it leaves. `reported`: the workflow
-has learned of a result, and the workflow task that learned it is not done. Workflow code knows nothing of either.
+`sent`: the destination has the call and has not answered; known by the file that it leaves. (A transactional tool sends
+nothing; its activity passes `sent` itself.) `reported`: the workflow has learned of a result, and the workflow task
+that learned it is not done. Workflow code knows nothing of either.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from temporalio.worker import (
 
 from casework import ids
 from casework.durable import contracts, policies
-from casework.durable.activities.faults import Fault, FaultFolder, fault_folder, fault_point, in_flight, strike
+from casework.durable.activities.faults import (
+    KEY,
+    OVER,
+    Fault,
+    FaultFolder,
+    fault_folder,
+    fault_point,
+    in_flight,
+    strike,
+)
 from casework.durable.contracts import CALL_TOOL, ToolCall
 
 LOOK_EVERY_S = 0.005
@@ -78,20 +88,24 @@ class _WatchedActivity(ActivityInboundInterceptor):
 
     async def _watched(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
         call = input.args[0] if input.args else None
-        fault = self._due(call) if isinstance(call, ToolCall) else None
-        if fault is None or not isinstance(call, ToolCall):
+        if not isinstance(call, ToolCall):
             return await super().execute_activity(input)
-        if fault.action == "mute":
+        try:
+            return await self._struck(input, call)
+        finally:
+            self._folder.passed(OVER, call.owner.run_id, call.path)
+
+    async def _struck(self, input: ExecuteActivityInput, call: ToolCall) -> Any:  # noqa: A002  # the SDK's name
+        fault = self._folder.due("sent", call.owner.run_id, call.path)
+        if fault is not None and fault.action == "mute":
             self._heart.muted = self._folder.claim(fault, call.owner.run_id, call.path)
+        if fault is None or fault.action == "mute" or fault.received is None:
             return await super().execute_activity(input)
         watching = asyncio.create_task(_strike_when_received(self._folder, fault, call))
         try:
             return await super().execute_activity(input)
         finally:
             watching.cancel()
-
-    def _due(self, call: ToolCall) -> Fault | None:
-        return self._folder.due("sent", call.owner.run_id, call.path)
 
 
 class _Heart(ActivityOutboundInterceptor):
@@ -107,8 +121,9 @@ class _Heart(ActivityOutboundInterceptor):
             self.next.heartbeat(*details)
 
 
-async def _strike_when_received(folder: FaultFolder, fault: Fault, call: Any) -> None:
-    received = folder.received / str(ids.step_id(UUID(call.owner.run_id), call.path))
+async def _strike_when_received(folder: FaultFolder, fault: Fault, call: ToolCall) -> None:
+    key = str(ids.step_id(UUID(call.owner.run_id), call.path))
+    received = folder.received / (fault.received or KEY).replace(KEY, key).replace("/", "_")
     while not received.exists():  # noqa: ASYNC110  # another process makes the file; no event tells
         await asyncio.sleep(LOOK_EVERY_S)
     strike(folder, fault, call.owner.run_id, call.path)

@@ -1,4 +1,4 @@
-"""An attempt that is still alive when the next one begins: it does not act, its result is not lost, it holds nobody up."""
+"""An attempt that is still alive when the next one begins: it acts no more, loses no result and holds nobody up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def waits_for_a_lock(house: House) -> bool:
 
 
 async def test_an_attempt_that_was_overtaken_does_not_act(bench: Setting, tmp_path: Path) -> None:
-    """DA-26, DA-27. The second attempt has asked and is slow to act; a third one begins: the second does nothing more."""
+    """DA-26, DA-27. The second attempt has asked and is slow to act; a third begins: the second acts no more."""
     sent: list[int] = []
     asked, go_on = threading.Event(), threading.Event()
 
@@ -103,9 +103,13 @@ async def test_a_frozen_transaction_holds_up_nobody_for_long(bench: Setting, tmp
 
     on = await bench(errand(tmp_path, [act_once], asking()))
     began = time.monotonic()
-    with pytest.raises(StoreUnavailableError):
+
+    async def freeze() -> None:
         async with on.house.db.transaction() as frozen:
             await lock_run(frozen, TENANT, on.run_id)
             assert (await on.call()).result == "done"
+
+    with pytest.raises(StoreUnavailableError):
+        await freeze()
     assert time.monotonic() - began < 2 * IDLE_IN_TRANSACTION_S
     assert [each.outcome for each in await on.attempts()] == ["COMPLETED"]

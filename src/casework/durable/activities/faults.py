@@ -1,4 +1,4 @@
-"""Named points at which a drill kills the worker, to show that it may die there. Otherwise nothing happens.
+"""Named points at which a drill kills or freezes the worker, to show that it may. Otherwise nothing happens.
 
 `CASEWORK_DRILL_FOLDER` names a folder that the drill and its workers share. In it `plan.json` lists faults; `marks`
 holds a file for each fault that has happened, so that each happens exactly once; `calls.jsonl` gets a line for each
@@ -23,25 +23,35 @@ from temporalio import activity
 
 FOLDER = "CASEWORK_DRILL_FOLDER"
 
+KEY = "{key}"
+OVER = "over"
+"""No point of a fault: an execution that lived has ended, whatever came of it."""
+
 Point = Literal["claimed", "sent", "acted", "committed", "reported"]
 POINTS: tuple[Point, ...] = ("claimed", "sent", "acted", "committed", "reported")
-"""After the claim; effect sent; done, not committed; committed, not reported; reported, before the workflow task that
-learns of it is done."""
+"""After the claim; effect sent (a transactional tool: its statements are executed); done, not committed (its ledger row
+is written, its transaction open); committed, not reported; reported, before the workflow task that learns of it is
+done."""
+_SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP}
 
 
 @dataclass(frozen=True)
 class Fault:
     """One kill at a point of the step whose path matches `path` (a shell pattern) in run `run`.
 
-    The action `mute`, at `sent` only, kills nobody: the attempt lives on and its heartbeats get lost, as in a network
-    that is cut, so that the engine starts a second one beside it.
+    The other actions kill nobody; the attempt lives on, and the engine starts a second one beside it. `mute`, at `sent`
+    only: its heartbeats get lost, as in a network that is cut. `pause`: the process is frozen (SIGSTOP) until the drill
+    lets it go on.
     """
 
     id: str
     point: Point
     path: str
     run: str
-    action: Literal["kill", "mute"] = "kill"
+    action: Literal["kill", "mute", "pause"] = "kill"
+    received: str | None = None
+    """At `sent`: the file that the destination leaves for the call, where KEY stands for the step's key. None where the
+    call does not go there, and the activity itself passes the point."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +155,7 @@ def fault_point(point: Point, path: str, run: str | None = None) -> None:
     owner = run or activity.info().workflow_id or ""
     folder.passed(point, owner, path)
     fault = folder.due(point, owner, path)
-    if fault is not None:
+    if fault is not None and fault.action in _SIGNALS:
         strike(folder, fault, owner, path)
 
 
@@ -172,4 +182,4 @@ def strike(folder: FaultFolder, fault: Fault, run: str, path: str) -> None:
     spared: that a step is given up in the end is no fault of repeating, which is what a drill is about.
     """
     if not _last_attempts and folder.claim(fault, run, path):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), _SIGNALS[fault.action])
