@@ -188,7 +188,7 @@ class SweepReport:
     Rows started anew, closed as FAILED, looked at; rows that could not be started yet; rows older than their run, which
     was asked to write them again; rows made again for runs that had none; open runs without a row that could not be
     made; runs asked to stop because their row has ended; open runs that an incident holds; what could not be settled
-    in this sweep, for the next.
+    in this sweep, for the next. One that is not `whole` has only started rows.
     """
 
     started: int = 0
@@ -201,3 +201,4 @@ class SweepReport:
     stopped: int = 0
     incidents: int = 0
     left: int = 0
+    whole: bool = True

@@ -32,6 +32,8 @@ class Ages:
     """A step in flight that has not moved for longer excuses no silence."""
     stuck: timedelta = timedelta(minutes=5)
     """A row that is PENDING for longer is an incident."""
+    rest: float = 9.0
+    """How many times as long as it took to list the open runs the next list has to wait: it is work for the engine."""
     part_s: float = 25.0
     """Seconds for each part of a sweep."""
     questions: int = 20
@@ -40,13 +42,14 @@ class Ages:
 
 
 class Findings:
-    """The cases of one sweep."""
+    """The cases of one sweep. Without the engine's list it is not whole: only rows left PENDING are cases."""
 
-    def __init__(self, now: datetime, ages: Ages, queue: str, open_in_engine: dict[str, EngineRun]) -> None:
+    def __init__(self, now: datetime, ages: Ages, queue: str, open_in_engine: dict[str, EngineRun] | None) -> None:
         self.now = now
+        self.whole = open_in_engine is not None
         self._ages = ages
         self._queue = queue
-        self._engine = open_in_engine
+        self._engine = open_in_engine or {}
         self.seen = 0
         self.left = 0
         self.pending: list[OpenRow] = []
@@ -80,7 +83,7 @@ class Findings:
         if row.status == "PENDING":
             if age > self._ages.pending:
                 self.pending.append(row)
-        elif age > self._ages.quiet:
+        elif self.whole and age > self._ages.quiet:
             self.missing.append(row)
 
     def leftovers(self) -> list[UUID]:

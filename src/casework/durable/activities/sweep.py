@@ -9,6 +9,7 @@ again by the next sweep. Sweeps may run side by side: each write is guarded.
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -56,6 +57,7 @@ class SweepActivity:
         self._engine = EngineSide(client)
         self._runs = run_client
         self._ages = ages or Ages()
+        self._rest_until = 0.0
 
     @activity.defn(name=contracts.SWEEP)
     @operation
@@ -80,10 +82,7 @@ class SweepActivity:
 
     async def _find(self) -> Findings:
         """The engine's list first, so that a run that starts or ends meanwhile is at worst looked at for nothing."""
-        try:
-            open_in_engine = await self._engine.open_runs()
-        except RPCError as error:
-            raise RetryableError(f"Temporal gives no list of open runs ({error.status.name}). Tried again.") from error
+        open_in_engine = await self._open_in_engine()
         findings = Findings(datetime.now(UTC), self._ages, self._runs.task_queue, open_in_engine)
         after: OpenRow | None = None
         while True:
@@ -99,6 +98,19 @@ class SweepActivity:
         for queue in list(findings.elsewhere):
             await self._nobody_there(queue, findings)
         return findings
+
+    async def _open_in_engine(self) -> dict[str, EngineRun] | None:
+        """The list, unless the last one was so long that it is too early for another."""
+        began = time.monotonic()
+        if began < self._rest_until:
+            return None
+        try:
+            found = await self._engine.open_runs()
+        except RPCError as error:
+            raise RetryableError(f"Temporal gives no list of open runs ({error.status.name}). Tried again.") from error
+        ended = time.monotonic()
+        self._rest_until = ended + self._ages.rest * (ended - began)
+        return found
 
     async def _nobody_there(self, queue: str, findings: Findings) -> None:
         """Runs of another task queue are fine while it has workers."""

@@ -59,4 +59,5 @@ class Told:
             stopped=len(self.stopped),
             incidents=self.incidents,
             left=findings.left + self.left,
+            whole=findings.whole,
         )

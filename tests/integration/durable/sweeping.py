@@ -1,0 +1,91 @@
+"""Sweeps for tests: through the engine as the schedule does it, or at once with other ages; and a restored database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import psycopg
+from temporalio.testing import ActivityEnvironment
+
+from casework.durable import contracts
+from casework.durable.activities.sorting import Ages
+from casework.durable.activities.sweep import SweepActivity
+from casework.durable.client import RunClient
+from casework.durable.contracts import SweepReport
+from casework.durable.local.binaries import find_program
+from casework.store.database import Database
+from casework.store.local.binaries import binaries
+from tests.integration.durable.conftest import House
+
+LONG_AGO = timedelta(minutes=10)
+NO_AGE = timedelta(0)
+AT_ONCE = Ages(pending=NO_AGE, quiet=NO_AGE, still=NO_AGE, step=NO_AGE, stuck=NO_AGE)
+
+
+async def sweep(house: House) -> SweepReport:
+    """One sweep as the schedule starts it."""
+    report: SweepReport = await house.client.execute_workflow(
+        contracts.SWEEP_WORKFLOW,
+        id=f"sweep-{uuid4()}",
+        task_queue=house.settings.temporal.task_queue,
+        result_type=SweepReport,
+    )
+    return report
+
+
+async def sweep_now(house: House, ages: Ages = AT_ONCE, run_client: RunClient | None = None) -> SweepReport:
+    """One sweep in this process, which finds nothing too young."""
+    activity = SweepActivity(house.services(), house.client, run_client or house.runs, ages)
+    report: SweepReport = await ActivityEnvironment().run(activity.sweep_runs)
+    return report
+
+
+async def temporal(house: House, *words: str) -> None:
+    """What an operator types: `temporal ...`."""
+    program = find_program()
+    assert program is not None
+    address = house.settings.temporal.address
+    process = await asyncio.create_subprocess_exec(program, *words, "--address", str(address))
+    assert await process.wait() == 0
+
+
+class Backup:
+    """A dump of a house's database, made by the server's own tool."""
+
+    def __init__(self, house: House, content: bytes) -> None:
+        self._house = house
+        self._content = content
+
+    @classmethod
+    async def of(cls, house: House) -> Backup:
+        return cls(house, await _tool("pg_dump", "--format=custom", f"--dbname={house.dsn}"))
+
+    @asynccontextmanager
+    async def restored(self) -> AsyncIterator[House]:
+        """The same house on the database as it was then."""
+        parts = urlsplit(self._house.dsn)
+        name = f"restored_{uuid4().hex}"
+        dsn = urlunsplit(parts._replace(path=f"/{name}"))
+        with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as admin:
+            admin.execute(f"create database {name}".encode())
+            try:
+                await _tool("pg_restore", f"--dbname={dsn}", given=self._content)
+                async with await Database.open(dsn) as db:
+                    yield replace(self._house, dsn=dsn, db=db)
+            finally:
+                admin.execute(f"drop database {name} with (force)".encode())
+
+
+async def _tool(name: str, *words: str, given: bytes | None = None) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        binaries() / name, *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    made, _ = await process.communicate(given)
+    assert process.returncode == 0, name
+    return made
