@@ -129,3 +129,9 @@ def test_options_before_the_name_of_a_drill_are_not_lost(capsys: pytest.CaptureF
 def test_rows_of_a_file_keep_their_lines() -> None:
     """The key tells which row it was."""
     assert [case.key for case in out_of_rows([(2, {}), (5, {})])] == ["storm-line-2", "storm-line-5"]
+
+
+def test_every_promise_about_the_rows_is_on_the_page() -> None:
+    """The page of the docs says what is held against what."""
+    page = (Path(__file__).parents[3] / "docs/operations/storm.md").read_text(encoding="utf-8")
+    assert all(f"| {text} |" in page for text, _ in PROMISES)
