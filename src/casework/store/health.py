@@ -25,7 +25,9 @@ MOVED = (
     "agent_turn_metrics",
     "agent_reviews",
 )
-"""Tables whose rows have a state, so that the runtime must be able to update them."""
+"""Tables in which the runtime moves rows that have a state."""
+ADDED = ("agent_messages", "agent_review_decisions", "agent_events", "agent_logs", "agent_policy_uses")
+"""Tables to which it adds rows that stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ async def check_rights(conn: Connection) -> None:
 
 
 async def _missing_rights(conn: Connection) -> tuple[str, ...]:
-    rows = await queries.many(conn, _SQL["missing_rights"], {"moved": list(MOVED)}, _Right)
+    rows = await queries.many(conn, _SQL["missing_rights"], {"moved": list(MOVED), "added": list(ADDED)}, _Right)
     usable = await queries.value(conn, _SQL["schema_right"], {})
     return (*(() if usable else ("USAGE on schema agent_ops",)), *(row.right_name for row in rows))
 

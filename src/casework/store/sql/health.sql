@@ -5,14 +5,14 @@ select pg_is_in_recovery() as in_recovery,
        (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(nullif(current_setting('reserved_connections', true), '')::int, 0)) as most_connections
 
--- What a migration grants on every table of the schema, and on those whose rows have a state.
+-- What of the rights that a run needs the role has not.
 -- name: missing_rights
 select p.privilege || ' on ' || n.nspname || '.' || c.relname as right_name
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 cross join (values ('SELECT'), ('INSERT'), ('UPDATE')) p (privilege)
 where n.nspname = 'agent_ops' and c.relkind = 'r'
-  and (p.privilege <> 'UPDATE' or c.relname = any(%(moved)s))
+  and (c.relname = any(%(moved)s) or (c.relname = any(%(added)s) and p.privilege <> 'UPDATE'))
   and not has_table_privilege(current_user, c.oid, p.privilege)
 order by 1
 
