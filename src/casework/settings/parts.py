@@ -186,7 +186,7 @@ class AppSettings:
 
 @dataclass(frozen=True)
 class TelemetrySettings:
-    """Traces, by the variables that all OpenTelemetry programs know; the SDK reads further ones itself."""
+    """Traces, by the variables of OpenTelemetry. Its SDK reads further ones by itself."""
 
     endpoint: str | None = variable("OTEL_EXPORTER_OTLP_ENDPOINT")
     """Base address of a collector that speaks OTLP over HTTP, such as `http://127.0.0.1:4318`. Default: none, and then
