@@ -1,9 +1,10 @@
 """Many cases side by side while workers are killed every few seconds; then API, database and engine are killed too.
 
 First the cases go through with only workers dying. Then, for each server, some more are begun, the server is killed
-with all of its processes while they are under way, and after an outage of some seconds the stack starts it again on the
-same data. Workers die all the time. The client is a careful one: what got no answer is sent again under the same
-idempotency key. When everything is at rest one case is approved and one rejected, and then the books are read.
+with all of its processes while they are under way, others are begun while it is away, and after some seconds the stack
+starts it again on the same data. Workers die all the time. The client is a careful one: what got no answer is sent
+again under the same idempotency key. When everything is at rest one case is approved and one rejected, and then the
+books are read.
 """
 
 from __future__ import annotations
@@ -105,9 +106,10 @@ class Storm:
         self._under_way.discard(run_id)
 
     async def _struck(self, server: str, cases: Sequence[Case]) -> None:
-        """Begin cases, kill a server while they are under way, and see them through."""
+        """Kill a server with half of the cases under way, begin the others while it is away, and see all through."""
         self._accepted.clear()
-        going = asyncio.create_task(self._through(cases))
+        half = (len(cases) + 1) // 2
+        going = [asyncio.create_task(self._through(cases[:half]))]
         try:
             # The API is struck at once, so that requests are cut off; the others when steps are in flight.
             await self._accepted.wait()
@@ -115,11 +117,13 @@ class Storm:
             under_way = len(self._under_way)
             pid = self._ground.stack.kill_server(server)
             self._report.tell(f"{server} (process {pid}) was killed (SIGKILL) with {under_way} cases under way.")
+            going.append(asyncio.create_task(self._through(cases[half:])))
             await asyncio.sleep(OUTAGE_S)
             await beside(_all_of(going), self._ground.stack.watch(self._report.tell))
         finally:
-            going.cancel()
-        self._report.tell(f"All {len(cases)} cases that were under way came to rest.")
+            for each in going:
+                each.cancel()
+        self._report.tell(f"All {len(cases)} cases came to rest; {len(cases) - half} of them were begun meanwhile.")
 
     async def _decisions(self) -> None:
         """One is approved, one rejected."""
@@ -138,8 +142,8 @@ class Storm:
             await asyncio.sleep(1)
 
 
-async def _all_of(going: asyncio.Task[None]) -> None:
-    await going
+async def _all_of(going: Sequence[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*going)
 
 
 async def beside(story: Coroutine[Any, Any, None], *keepers: Coroutine[Any, Any, None]) -> None:
