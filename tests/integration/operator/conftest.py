@@ -31,7 +31,8 @@ from casework.values import loads
 from tests.conftest import QUICK
 from tests.integration.durable.conftest import House, eventually
 
-OPTIONS = {**QUICK, "max_connections": "30", "superuser_reserved_connections": "3"}
+# Commits outlive a kill of the server, if not of the machine.
+OPTIONS = {**QUICK, "synchronous_commit": "on", "full_page_writes": "on", "max_connections": "30"}
 STATEMENT_S = 2.0
 
 
