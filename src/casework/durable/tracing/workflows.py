@@ -139,8 +139,11 @@ def _emit(span: SpanRecord) -> None:
 
 
 def _dropped() -> bool:
-    """Whether the engine only drops this run from memory; the SDK has no public word for it."""
-    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
+    """Whether the run is only dropped from memory: by the engine, which has no public word for it, or as garbage."""
+    try:
+        return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
+    except RuntimeError:
+        return True
 
 
 def _harmless(note: Callable[[], None]) -> None:
