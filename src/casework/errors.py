@@ -34,6 +34,7 @@ model is told fails no run. `retryable` is a fact of the class, not of the calle
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 
@@ -126,7 +127,11 @@ class IdempotencyConflictError(StateError):
 
 
 class OperationError(CaseworkError):
-    """An operation of a run did not succeed."""
+    """An operation of a run did not succeed. Tokens and `cost` (US dollars) are what it has used all the same."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: Decimal = Decimal(0)
 
 
 class RetryableError(OperationError):

@@ -21,6 +21,8 @@ CANCEL_SIGNAL = "cancel"
 TELL_AGAIN_SIGNAL = "tell_again"
 STATE_QUERY = "state"
 STANDING_QUERY = "standing"
+QUEUED_TOO_LONG = "QueuedTooLongError"
+"""Type of the failure of a step that a worker took too late and did not begin."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from casework.agents.messages import Request
 from casework.agents.model import ModelAnswer, ModelRequest
-from casework.errors import FatalError, RetryableError
+from casework.errors import FatalError, OperationError, RetryableError
 from casework.models.bounds import checked, plain_part
 from casework.models.faults import classified
 from casework.models.layer import LAYER, load_layer
@@ -68,18 +68,24 @@ class ProviderModel:
             FatalError: the provider refuses, or no answer holds to the output schema.
         """
         deadline = self._options.deadline
+        conversation: _Conversation | None = None
+        error: OperationError
         try:
             async with asyncio.timeout(deadline):
                 if self._built is None:
                     # A key file may be read and modules loaded here, neither of which may stop the event loop.
                     await asyncio.to_thread(self._make)
                 assert self._built is not None
-                return await _Conversation(self._built.model, request, self._options, self.name).answer()
+                conversation = _Conversation(self._built.model, request, self._options, self.name)
+                return await conversation.answer()
         except TimeoutError:
-            raise RetryableError(f"{self.name}: no answer within {deadline:g} s.") from None
-        except Exception as error:  # noqa: BLE001 - every fault of a provider gets its class here
-            # `from None`: the text of the original may hold a part of the key.
-            raise classified(error, self.name, self._built.key if self._built else None) from None
+            error = RetryableError(f"{self.name}: no answer within {deadline:g} s.")
+        except Exception as fault:  # noqa: BLE001 - every fault of a provider gets its class here
+            error = classified(fault, self.name, self._built.key if self._built else None)
+        if conversation is not None:
+            conversation.charge(error)
+        # Outside of the handler, so that it has no context: the text of the original may hold a part of the key.
+        raise error
 
     def _make(self) -> None:
         # Two threads that import the provider layer at once meet its modules half made.
@@ -137,6 +143,15 @@ class _Conversation:
         self._tokens_out += response.usage.output_tokens or 0
         return response
 
+    def charge(self, error: OperationError) -> None:
+        """Put on an error what the answers before it have used; of one that never came nobody knows."""
+        error.tokens_in, error.tokens_out, error.cost = self._tokens_in, self._tokens_out, self._cost()
+
+    def _cost(self) -> Decimal:
+        prices = self._options
+        cost = self._tokens_in * prices.input_per_million + self._tokens_out * prices.output_per_million
+        return cost / 1_000_000
+
     def _settings(self) -> Any:
         # The engine retries, by its own policy; the provider's client must not retry before it.
         settings: dict[str, Any] = {"max_retries": 0}
@@ -170,8 +185,6 @@ class _Conversation:
     def _made(
         self, response: ModelResponse, asked_again: int, requests: tuple[Request, ...] = (), output: Plain = None
     ) -> ModelAnswer:
-        prices = self._options
-        cost = self._tokens_in * prices.input_per_million + self._tokens_out * prices.output_per_million
         answer = ModelAnswer(
             text=self._conversion.text_of(response),
             requests=requests,
@@ -179,7 +192,7 @@ class _Conversation:
             parts=self._conversion.parts_of(response),
             tokens_in=self._tokens_in,
             tokens_out=self._tokens_out,
-            cost=cost / 1_000_000,
+            cost=self._cost(),
             asked_again=asked_again,
         )
         return checked(answer, self._name)

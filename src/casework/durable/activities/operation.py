@@ -6,6 +6,8 @@ import asyncio
 import functools
 import logging
 import math
+import os
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -14,6 +16,8 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from casework.agents import scrub
+from casework.durable import contracts
 from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
 from casework.values import clean, shortened
 
@@ -21,6 +25,7 @@ log = logging.getLogger("casework.worker")
 
 Body = TypeVar("Body", bound=Callable[..., Awaitable[Any]])
 BEATS_PER_TIMEOUT = 4
+TRACE_FRAMES = 8
 LONGEST_RETRY_AFTER = 300.0
 """Seconds that a peer may make a step wait; what asks for more is asked again then."""
 
@@ -47,19 +52,60 @@ async def _beat(interval: float) -> None:
 
 
 def operation(body: Body) -> Body:
-    """An activity body with heartbeats and translated errors."""
+    """An activity body with heartbeats, translated errors, and time enough to end in."""
 
     @functools.wraps(body)
     async def run(*args: Any) -> Any:
+        refuse_when_too_late()
         async with heartbeats():
             try:
                 return await body(*args)
             except CaseworkError as error:
-                info = activity.info()
-                log.warning("run %s: %s, attempt %d: %s", info.workflow_id, info.activity_id, info.attempt, error)
+                _told(str(error))
                 raise as_failure(error) from None
+            except ApplicationError:
+                raise
+            except BaseException as error:
+                if isinstance(error, GeneratorExit) or (isinstance(error, asyncio.CancelledError) and is_cancelled()):
+                    raise
+                failure = unknown_failure(error)
+                # Where it was raised, and not its own text again, which may be of any size and hold anything.
+                _told("\n".join([failure.message, *traceback.format_tb(error.__traceback__)[-TRACE_FRAMES:]]))
+                raise failure from None
 
     return run  # type: ignore[return-value]  # same signature, kept by wraps
+
+
+def refuse_when_too_late() -> None:
+    """Refuse a step that is taken after it has waited for more than half of the time that its attempts have together.
+
+    It would be cut in the middle, and an attempt with it. The run schedules it again, with all of its time.
+
+    Raises:
+        ApplicationError: of type `QUEUED_TOO_LONG`; nothing was done.
+    """
+    info = activity.info()
+    whole, waited = info.schedule_to_close_timeout, info.started_time - info.current_attempt_scheduled_time
+    if whole and waited > whole / 2:
+        text = f"waited {waited.total_seconds():.0f} s of {whole.total_seconds():.0f} s in the queue"
+        raise ApplicationError(text, type=contracts.QUEUED_TOO_LONG, non_retryable=True)
+
+
+def is_cancelled() -> bool:
+    """Whether the activity is being cancelled, and not only something inside it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def unknown_failure(error: BaseException) -> ApplicationError:
+    """An error that nobody foresaw, in bounded words that can be stored. The engine tries again, a few times."""
+    text = scrub.told(scrub.words_of(error), os.environ)
+    return ApplicationError(clean(shortened(text)).value, type=type(error).__name__[:100])
+
+
+def _told(text: str) -> None:
+    info = activity.info()
+    log.warning("run %s: %s, attempt %d: %s", info.workflow_id, info.activity_id, info.attempt, text)
 
 
 def as_failure(error: CaseworkError) -> ApplicationError:

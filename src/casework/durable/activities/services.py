@@ -13,7 +13,7 @@ from uuid import UUID
 from casework.agents.toolbox import Toolbox
 from casework.app import App
 from casework.durable.contracts import ModelCall, Owner, ToolCall
-from casework.errors import ConflictError, FatalError, RetryableError, StoreUnavailableError
+from casework.errors import ConflictError, FatalError, OperationError, RetryableError, StoreUnavailableError
 from casework.graph.bundle import PinnedWorkflow
 from casework.models.catalogue import Models
 from casework.settings import Settings
@@ -112,7 +112,7 @@ class Attempt:
         if not mine:
             raise RetryableError(f"attempt {self.number} of {self._path} is no longer the current one: it does not act")
 
-    async def failed(self, error: BaseException) -> None:
+    async def failed(self, error: OperationError) -> None:
         """This attempt failed and the engine decides what follows; a database that is away is no second fault."""
         try:
             async with self._db.transaction() as conn:
@@ -124,6 +124,9 @@ class Attempt:
                     self.number,
                     shortened(str(error)) or type(error).__name__,
                     self.latency_ms,
+                    tokens_in=error.tokens_in,
+                    tokens_out=error.tokens_out,
+                    cost=error.cost,
                 )
         except StoreUnavailableError:
             return
@@ -176,7 +179,7 @@ async def _to_its_end(write: Callable[[], Awaitable[Made]]) -> Made:
     try:
         return await asyncio.shield(writing)
     except asyncio.CancelledError:
-        await asyncio.wait([writing])
+        await asyncio.gather(writing, return_exceptions=True)
         raise
 
 

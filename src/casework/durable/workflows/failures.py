@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from temporalio.exceptions import ActivityError, ApplicationError, RetryState, TimeoutType
+import asyncio
+
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
+from casework.agents import scrub
+from casework.durable import contracts
 from casework.errors import CaseworkError, StoreUnavailableError
+from casework.values import clean, shortened
+
+GROUP_TOLD = 3
+"""Errors of a group that are told."""
 
 
 class StepFailedError(Exception):
@@ -33,19 +41,38 @@ _OURS = (StepFailedError, VisitFailedError, CaseworkError)
 
 
 def _root(error: BaseException) -> BaseException:
-    while error.__cause__ is not None and not isinstance(error, _OURS):
-        error = error.__cause__
+    """The first cause, through groups of one. Causes that go round in a circle end where they began."""
+    seen: set[int] = set()
+    while id(error) not in seen and not isinstance(error, _OURS):
+        seen.add(id(error))
+        if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        elif error.__cause__ is not None:
+            error = error.__cause__
     return error
 
 
+def only_cancelled(error: BaseException) -> bool:
+    """Whether an error is a cancellation and nothing else, also in groups and below the engine's wrapping."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(only_cancelled(each) for each in error.exceptions)
+    return isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error)
+
+
 def reason_of(error: BaseException | None) -> str:
-    """The text of the root failure, without the engine's wrapping around it."""
+    """The text of the root failure without the engine's wrapping around it: bounded, and such that it can be stored."""
     seen = None if error is None else _root(error)
     if isinstance(seen, EngineTimeoutError):
         return _timeout_text(seen)
-    if isinstance(seen, ApplicationError):
-        return seen.message
-    return "" if seen is None else str(seen) or type(seen).__name__
+    if isinstance(seen, BaseExceptionGroup) and not isinstance(seen, _OURS):
+        return shortened("; ".join(_words(each) for each in seen.exceptions[:GROUP_TOLD]))
+    return "" if seen is None else _words(seen)
+
+
+def _words(error: BaseException) -> str:
+    text = error.message if isinstance(error, ApplicationError) else scrub.text_of(error)
+    words: str = clean(shortened(text)).value
+    return words or type(error).__name__
 
 
 def _timeout_text(error: EngineTimeoutError) -> str:
@@ -57,6 +84,8 @@ def _timeout_text(error: EngineTimeoutError) -> str:
 def never_started(error: ActivityError) -> bool:
     """Whether the step's time passed in the queue, with no worker to take it: that is no attempt of its own."""
     cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type == contracts.QUEUED_TOO_LONG:
+        return True
     if not isinstance(cause, EngineTimeoutError):
         return False
     if cause.type is TimeoutType.SCHEDULE_TO_START:

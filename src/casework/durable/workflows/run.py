@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
-    from casework.durable.workflows.failures import VisitFailedError, root_failure
+    from casework.durable.workflows.failures import VisitFailedError, only_cancelled, root_failure
     from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
     from casework.graph.state import EngineState
@@ -56,8 +56,10 @@ class CaseRun:
             if is_unwinding():
                 raise
             return self._cancelled()
-        except Exception as error:  # noqa: BLE001  # an unknown error ends the run FAILED, never an endless retry
-            return self._cancelled() if is_cancelled_exception(error) else RunEnd("FAILED", failure=root_failure(error))
+        except BaseException as error:  # an unknown error ends the run FAILED, never an endless retry
+            if isinstance(error, GeneratorExit) or is_unwinding():
+                raise
+            return self._cancelled() if only_cancelled(error) else RunEnd("FAILED", failure=root_failure(error))
         finally:
             self._main = None
 
