@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from casework.drills.storm_cases import Case, StormPlan
     from casework.rehearsal import Rehearsal
 
+CLEAR = "\r\x1b[2K"
+"""Back to the start of a terminal's line, and nothing on it."""
 SAY_EVERY_S = 10.0
 """How often the progress is a line of its own, where stdout is no terminal."""
 
@@ -120,10 +122,11 @@ async def _storm(
     from casework.drills.scenarios import played
 
     voice.say(f"Starting PostgreSQL, Temporal and the API in {home}")
-    report = Report(story.NAME, story.TITLE, voice.say)
+    gauge = _Line(voice) if voice.speaks and sys.stdout.isatty() else _Lines(voice)
+    report = Report(story.NAME, story.TITLE, gauge.say)
     async with Ground(make_stack, rehearsal, home / "faults") as ground:
         voice.heading(f"{len(plan.first)} cases, {plan.side_by_side} side by side; {story.TITLE.lower()}")
-        await played(ground, report, story.played(plan, _gauge(voice)))
+        await played(ground, report, story.played(plan, gauge))
     voice.heading("What was counted")
     voice.counts(report)
     voice.heading("What was promised, and what held")
@@ -131,19 +134,22 @@ async def _storm(
     return report
 
 
-def _gauge(voice: Teller) -> Any:
-    return _Line() if voice.speaks and sys.stdout.isatty() else _Lines(voice)
-
-
 def _words(at_rest: int, of: int, under_way: int, killed: int) -> str:
-    return f"{at_rest} of {of} cases await review, {under_way} under way, {killed} workers killed"
+    return f"{at_rest} of {of} cases at rest, {under_way} under way, {killed} workers killed"
 
 
 class _Line:
-    """One line of a terminal, written over again and again."""
+    """One line of a terminal, written over again and again; what is said goes above it."""
+
+    def __init__(self, voice: Teller) -> None:
+        self._voice = voice
 
     def show(self, at_rest: int, of: int, under_way: int, killed: int) -> None:
-        click.echo(f"\r\x1b[2K  {_words(at_rest, of, under_way, killed)}\r", nl=False)
+        click.echo(f"{CLEAR}  {_words(at_rest, of, under_way, killed)}", nl=False, color=True)
+
+    def say(self, text: str) -> None:
+        click.echo(CLEAR, nl=False, color=True)
+        self._voice.say(text)
 
 
 class _Lines:
@@ -156,4 +162,7 @@ class _Lines:
     def show(self, at_rest: int, of: int, under_way: int, killed: int) -> None:
         if time.monotonic() - self._said >= SAY_EVERY_S:
             self._said = time.monotonic()
-            self._voice.say(_words(at_rest, of, under_way, killed))
+            self.say(_words(at_rest, of, under_way, killed))
+
+    def say(self, text: str) -> None:
+        self._voice.say(text)

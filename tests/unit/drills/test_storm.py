@@ -8,12 +8,17 @@ from uuid import UUID
 
 import pytest
 
+from casework.cli.drill_storm import CLEAR, _Line
 from casework.cli.root import code_of_run
+from casework.cli.supervisor import Stack
+from casework.cli.telling import Teller
 from casework.drills.promises import BrokenOffError, Report
 from casework.drills.storm import beside
 from casework.drills.storm_books import PROMISES, log_lines, promise_rows
 from casework.drills.storm_cases import BLOWS, StormPlan, needed, out_of_rows, rehearsed
+from casework.errors import LocalStackError
 from casework.examples.loan_underwriting.rehearsal import REHEARSAL
+from casework.settings import Settings
 from casework.store import queries
 from casework.store.books import BookFault
 
@@ -135,3 +140,21 @@ def test_every_promise_about_the_rows_is_on_the_page() -> None:
     """The page of the docs says what is held against what."""
     page = (Path(__file__).parents[3] / "docs/operations/storm.md").read_text(encoding="utf-8")
     assert all(f"| {text} |" in page for text, _ in PROMISES)
+
+
+@pytest.mark.parametrize("server", ["api", "postgres", "temporal", "unknown"])
+def test_a_server_that_does_not_run_cannot_be_killed(tmp_path: Path, server: str) -> None:
+    """It says so, instead of signalling nobody."""
+    stack = Stack(tmp_path, Settings(), APP)
+    with pytest.raises(LocalStackError, match="cannot be killed"):
+        stack.kill_server(server)
+
+
+def test_progress_on_a_terminal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is said meanwhile stands on lines of its own."""
+    line = _Line(Teller())
+    line.show(3, 24, 8, 2)
+    line.say("api was killed")
+    shown, said = capsys.readouterr().out.split(CLEAR)[1:]
+    assert shown == "  3 of 24 cases at rest, 8 under way, 2 workers killed"
+    assert said == "   api was killed\n"
