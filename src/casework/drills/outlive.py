@@ -147,13 +147,11 @@ async def _judge(ground: Ground, report: Report, case: Case) -> None:
     run_id = ground.run_id(case.tag)
     run, count = await ground.api.run(run_id), (await tally(ground, run_id)).of(case.tool)
     ends = [attempt["outcome"] for attempt in _attempts(run, case.tool)]
-    told = [f"attempt {number} {end}" for number, end in enumerate(ends, 1)]
+    told = [f"attempt {number} {end}" for number, end in enumerate(ends, 1)] + [f"effects {count.effects}"]
     late = ends[0] in _ends(ground, case) and ends[1:].count("COMPLETED") == 1
     # One that was overtaken before it acted does not act any more.
     quiet = case.way != "claimed" or count.calls in (None, 1)
-    found = ", ".join(
-        [*told, f"{count.effects} effects", *([f"{count.calls} calls"] if count.calls is not None else [])]
-    )
+    found = ", ".join([*told, *([] if count.calls is None else [f"calls {count.calls}"])])
     report.promise(
         f"{case.declaration}, first attempt {_TOLD[case.way]}: it is not used, and there is one effect",
         late and quiet and count.effects == 1,
