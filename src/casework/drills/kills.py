@@ -22,7 +22,8 @@ SIDE_BY_SIDE = 4
 """Runs under way at one time."""
 ROUNDS = 6
 """A kill that could not be (its process was dead of another, or a step was spared) is made up for in a later round."""
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
+"""For a run to reach its review: with four kills on its way, on a machine that has other work too."""
 LOOK_EVERY_S = 0.6
 """Kills take seconds each; looking more often would only take the processor from the workers."""
 

@@ -29,7 +29,7 @@ WORKERS = 4
 ONE_AT_A_TIME = {"CASEWORK_WORKER_MAX_ACTIVITIES": "1"}
 HELD_S = 12.0
 """How long the destination holds a call, if it is not released before."""
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 LOOK_EVERY_S = 0.1
 
 Way = Literal["mute", "claimed", "acted"]

@@ -22,7 +22,8 @@ AT_MOST_S = 3.0
 """The promise, for the median."""
 RESUME_S = 3.0
 """A worker stands by at a kill if it takes work for so many seconds after it; most runs go on within them."""
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
+"""For a run to reach its review: with four kills on its way, on a machine that has other work too."""
 LOOK_EVERY_S = 0.3
 BURY_EVERY_S = 0.1
 

@@ -10,7 +10,7 @@ from casework.drills.promises import BrokenOffError
 from casework.durable.activities.faults import OVER, Mark
 
 LOOK_EVERY_S = 0.05
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 
 
 async def until_killed(ground: Ground, fault: str) -> Mark:
