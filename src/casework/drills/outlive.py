@@ -150,7 +150,7 @@ async def _judge(ground: Ground, report: Report, case: Case) -> None:
     told = [f"attempt {number} {end}" for number, end in enumerate(ends, 1)] + [f"effects {count.effects}"]
     late = ends[0] in _ends(ground, case) and ends[1:].count("COMPLETED") == 1
     # One that was overtaken before it acted does not act any more.
-    quiet = case.way != "claimed" or count.calls in (None, 1)
+    quiet = case.way != "claimed" or (count.calls or 0) < len(ends)
     found = ", ".join([*told, *([] if count.calls is None else [f"calls {count.calls}"])])
     report.promise(
         f"{case.declaration}, first attempt {_TOLD[case.way]}: it is not used, and there is one effect",
