@@ -249,6 +249,35 @@ def _deeper(value: Plain, levels: int) -> bool:
     )
 
 
+class TwiceError(ValueError):
+    """A key stands twice in one object: of two values JSON readers take one or the other, so neither may count."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key[:100]
+        super().__init__(f"names the key {self.key!r} twice in one object")
+
+
+def loads_once(text: str | bytes) -> Plain:
+    """As `loads`, for what people and their programs send.
+
+    Raises:
+        TwiceError: a key stands twice in one object.
+        ValueError: it is not JSON.
+    """
+    value = loads(text)
+    json.loads(text, object_pairs_hook=_once, parse_float=str, parse_int=str)
+    return value
+
+
+def _once(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
+    made: dict[str, Plain] = {}
+    for key, value in pairs:
+        if key in made:
+            raise TwiceError(key)
+        made[key] = value
+    return made
+
+
 def shortened(text: str, limit: int = TEXT_LIMIT) -> str:
     """`text` as a reader needs it: what is longer than `limit` characters is cut, saying how long it was."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text):,} characters)"

@@ -6,7 +6,6 @@ is the canonical JSON. FastAPI's own parser would turn every fraction into a flo
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Coroutine
 from decimal import Decimal
@@ -18,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from casework.errors import InputError, UnserialisableError
-from casework.values import MAX_DEPTH, Plain, dumps, loads, plain, shortened
+from casework.values import MAX_DEPTH, Plain, TwiceError, dumps, loads_once, plain, shortened
 
 log = logging.getLogger(__name__)
 
@@ -105,26 +104,15 @@ def parse(body: bytes) -> Plain:
         InputError: it is not JSON, nested too deep, names a key twice, or holds a number that cannot be stored.
     """
     try:
-        value = loads(body)
-        json.loads(body, object_pairs_hook=_once, parse_float=str, parse_int=str)
+        value = loads_once(body)
         _check_numbers(value, "body")
+    except TwiceError as error:
+        raise InputError(f"The body {error}. Send it once.", field=error.key) from None
     except RecursionError:
         raise InputError("The body is nested too deep. Send flatter JSON.", field="body") from None
     except ValueError as error:
         raise InputError(f"The body is not JSON: {error}. Send a JSON object.", field="body") from None
     return value
-
-
-def _once(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
-    """The object of `pairs`. Of two values under one key JSON readers take one or the other: neither may count."""
-    made: dict[str, Plain] = {}
-    for key, value in pairs:
-        if key in made:
-            raise InputError(
-                f"The body names the key {key[:100]!r} twice in one object. Send it once.", field=key[:100]
-            )
-        made[key] = value
-    return made
 
 
 def _check_numbers(value: Plain, field: str) -> None:

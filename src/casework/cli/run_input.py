@@ -11,7 +11,6 @@ import csv
 import difflib
 import hashlib
 import io
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from casework.errors import InputError
-from casework.values import Plain, loads
+from casework.values import Plain, TwiceError, loads_once
 
 STDIN = Path("-")
 """Stands for standard input: JSON or JSONL, unless another form is named."""
@@ -91,8 +90,8 @@ def one(text: str) -> Plain:
         InputError: it is not a JSON object.
     """
     try:
-        value = _loads(text)
-    except _TwiceError as error:
+        value = loads_once(text)
+    except TwiceError as error:
         raise InputError(f"--input {error}. Give it once.", field="input") from None
     except (ValueError, RecursionError) as error:
         raise InputError(
@@ -101,25 +100,6 @@ def one(text: str) -> Plain:
     if not isinstance(value, dict):
         raise InputError("--input is not a JSON object. Give one, as in --input '{\"a\": 1}'.", field="input")
     return value
-
-
-class _TwiceError(Exception):
-    """A key stands twice in one object: of two values one would be lost in silence."""
-
-
-def _loads(text: str) -> Plain:
-    value = loads(text)
-    json.loads(text, object_pairs_hook=_once, parse_float=str, parse_int=str)
-    return value
-
-
-def _once(pairs: list[tuple[str, Plain]]) -> dict[str, Plain]:
-    made: dict[str, Plain] = {}
-    for key, value in pairs:
-        if key in made:
-            raise _TwiceError(f"names the key {key[:100]!r} twice in one object")
-        made[key] = value
-    return made
 
 
 def _named(path: Path) -> str:
@@ -149,8 +129,8 @@ def _text(path: Path, content: bytes) -> str:
 
 def _json(path: Path, text: str) -> Iterator[Row]:
     try:
-        value = _loads(text)
-    except _TwiceError as error:
+        value = loads_once(text)
+    except TwiceError as error:
         raise InputError(f"{_named(path)} {error}. Give it once.", field="file") from None
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("{") and "\n" in text.strip():
@@ -168,8 +148,8 @@ def _jsonl(text: str) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            yield _object(number, _loads(line))
-        except _TwiceError as error:
+            yield _object(number, loads_once(line))
+        except TwiceError as error:
             yield Row(number, error=str(error))
         except (ValueError, RecursionError) as error:
             yield Row(number, error=f"is not JSON: {error}")
