@@ -35,7 +35,7 @@ fix: setup  ## format and mend what can be mended by itself
 docs: setup  ## write the reference pages that are generated from code
 	$(BIN)/python -m docs.generate
 
-bench: setup  ## every benchmark, this project beside its peers
+bench: setup  ## every benchmark, this project beside its peers; takes some twenty minutes
 	$(BIN)/python -m benchmarks.table
 
 lock: setup  ## resolve the dependencies anew, with hashes, naming no host
