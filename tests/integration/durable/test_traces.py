@@ -15,10 +15,10 @@ import pytest
 from opentelemetry import trace
 
 from casework.agents import tool
-from casework.api import create_app
+from casework.api import build, create_app
 from casework.durable.client import RunClient
 from casework.durable.worker import make_worker, watchers
-from casework.settings import TelemetrySettings
+from casework.settings import DatabaseSettings, Secret, TelemetrySettings
 from casework.store import tokens
 from casework.store.database import Database
 from casework.telemetry.start import start_tracing
@@ -247,3 +247,28 @@ async def test_a_collector_that_is_away_holds_up_nothing(house: House) -> None:
         began = time.monotonic()
         at.tracer.close(1)
         assert time.monotonic() - began < 2
+
+
+async def test_the_api_process_sends_its_last_spans_when_it_ends(house: House, collector: Collector) -> None:
+    """By settings alone: a request has a span with route, status and tenant; health checks and strangers' paths."""
+    settings = replace(
+        house.settings,
+        database=DatabaseSettings(url=Secret(house.dsn)),
+        telemetry=TelemetrySettings(endpoint=collector.url, headers=Secret("api-key=a%20key")),
+    )
+    async with await Database.open(house.dsn, role=None, max_size=1) as admin, admin.transaction() as conn:
+        token = await tokens.create(conn, "ann", TENANT, ["viewer"])
+    served = build(settings, house.app)
+    async with served.router.lifespan_context(served):
+        transport = httpx2.ASGITransport(served)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://casework.test") as http:
+            headers = {"Authorization": f"Bearer {token}"}
+            for path in ("/v1/runs?user=ann", "/healthz", "/readyz", "/no/such/place"):
+                await http.get(path, headers=headers)
+            await http.request("BREW", "/v1/runs", headers=headers)
+    asked = collector.one("GET /v1/runs")
+    assert (asked.service, asked.attributes["casework.tenant"], asked.parent) == ("casework-api", TENANT, "")
+    assert asked.attributes["http.response.status_code"] == 200
+    assert "ann" not in asked.attributes.values()
+    assert sorted(span.name.partition(" ")[0] for span in collector.spans) == ["GET", "GET", "HTTP"]
+    assert collector.headers[0]["api-key"] == "a key"
