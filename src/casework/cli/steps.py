@@ -13,12 +13,7 @@ from casework.cli.parts_view import told
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LONGEST_S = 3650 * 86_400
-_HOW = {
-    "refused": "refused without being tried",
-    "told": "gave this answer itself; the model was told",
-    "given_up": "given up",
-    None: "failed",
-}
+_HOW = {"refused": "refused without being tried", "told": "said no for good", "given_up": "given up", None: "failed"}
 _EMPTY = {
     "retrying": "No step is tried again.",
     "started": "No step is in flight.",
@@ -99,7 +94,7 @@ def _stands(step: Mapping[str, Any]) -> str:
     attempt, most = step["attempt"], step["attempts"]
     count = f"attempt {attempt} of {most}" if most and attempt <= most else f"attempt {attempt}"
     if step["state"] == "FAILED":
-        tries = "" if not attempt else " after 1 attempt" if attempt == 1 else f" after {attempt} attempts"
-        return f"{_HOW[step['how']]}{tries} {when(step['ended_at'])}"
+        at = f" at attempt {attempt}" if attempt else ""
+        return f"{_HOW[step['how']]}{at}, {when(step['ended_at'])}"
     due = f", tried again at {when(step['next_attempt_at'])}" if step["next_attempt_at"] else ""
     return f"{count}, begun {when(step['started_at'])}{due}"

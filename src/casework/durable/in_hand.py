@@ -156,7 +156,7 @@ async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_no
     """Steps whose newest word in the history is that the database was not to be had.
 
     Between two tries the run pauses by a timer, and the engine has nothing in hand; that it was the database stands
-    at the history's end and nowhere else.
+    at the history's end and nowhere else. Such a step is always tried again, so that the last word holds.
     """
     tail = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
@@ -170,9 +170,8 @@ async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_no
     for step, last in _last_words(events).items():
         failed = last.activity_task_failed_event_attributes
         if last.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED and _of_store(failed.failure):
-            tried = step in in_hand_now
-            if tried or due:
-                found.append(StoreFault(step, _said(failed.failure), _at(last.event_time), None if tried else due))
+            next_at = None if step in in_hand_now else due
+            found.append(StoreFault(step, _said(failed.failure), _at(last.event_time), next_at))
     return tuple(found)
 
 
