@@ -1,0 +1,4 @@
+-- What an operator asks for first: tools that failed for good, and runs that an incident holds. Both are few.
+
+create index agent_steps_failed on agent_ops.agent_steps (tenant, ended_at desc, step_id desc) where state = 'FAILED';
+create index agent_runs_incidents on agent_ops.agent_runs (created_at, run_id) where incident is not null;
