@@ -38,6 +38,7 @@ from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
 from casework.errors import FatalError, SettingsError
 from casework.models.catalogue import Models
+from casework.models.layer import load_layer
 from casework.settings import Settings
 from casework.store.database import Database
 from casework.telemetry.start import tracing
@@ -110,6 +111,7 @@ def models_of(app: App, settings: Settings) -> Models:
     named = [chosen.model] if chosen.model else _provider_types(app)
     if any(not name.startswith("scripted") for name in named):
         importlib.import_module("pydantic_ai.models.openai" if any("openai" in n for n in named) else "pydantic_ai")
+        load_layer()  # imports in the first call would hold up its own heartbeats
     return Models(
         app.scripts,
         model=chosen.model,
