@@ -14,7 +14,7 @@ where s.tenant = %(tenant)s and s.state = 'FAILED' and s.ended_at >= %(since)s
 order by s.ended_at desc, s.step_id desc
 limit %(limit)s
 
--- Steps in flight are as few as workers can hold; those that are tried again are picked out of them.
+-- Steps in flight are as few as workers can hold, and those that are tried again are picked out of them.
 -- name: in_flight
 select s.step_id, s.run_id, s.path, s.kind, s.name, s.node, s.turn, s.state, s.attempt,
        coalesce(s.error, (
@@ -35,7 +35,7 @@ where s.tenant = %(tenant)s and s.state = 'STARTED'
 order by s.started_at, s.step_id
 limit %(limit)s
 
--- An attempt that reported its failure by itself and was then given up has this event; one that ended its step has not.
+-- An attempt that reported its failure by itself and was then given up has this event, and one that ended its step has not.
 -- name: told_of
 select event_id from agent_ops.agent_events
 where tenant = %(tenant)s and event_id = any(%(event_ids)s)
