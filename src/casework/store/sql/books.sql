@@ -84,7 +84,7 @@ select 'review_count', mine.run_id, mine.status || ' with ' || count(review.revi
 from mine left join review on review.run_id = mine.run_id and review.status = 'pending'
 group by mine.run_id, mine.status having count(review.review_id) <> (mine.status = 'AWAITING_REVIEW')::int
 union all
-select 'metrics_count', mine.run_id, format('the roll-up has %%s, %%s, %%s, %%s; the attempts are %%s, %%s, %%s, %%s',
+select 'metrics_count', mine.run_id, format('the roll-up has %%s, %%s, %%s, %%s, and the attempts are %%s, %%s, %%s, %%s',
     m.attempts_completed, m.attempts_failed, m.attempts_lost, m.attempts_late, a.completed, a.failed, a.lost, a.late)
 from mine
 left join agent_ops.agent_run_metrics m on m.tenant = mine.tenant and m.run_id = mine.run_id
