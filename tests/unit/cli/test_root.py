@@ -1,8 +1,8 @@
 """The command line as a whole: help, exit codes, errors as sentences."""
 
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,19 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def processor_s() -> float:
+    """Seconds that the processor has worked for children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_help_is_quick() -> None:
-    """`casework --help` is there in half a second; the best of three, because other work shares the machine."""
+    """`casework --help` takes half a second of the processor; not of the wall, because other work shares the machine."""
     taken = []
     for _ in range(3):
-        begun = time.perf_counter()
+        begun = processor_s()
         done = subprocess.run([sys.executable, "-m", "casework", "--help"], capture_output=True, text=True, check=True)
-        taken.append(time.perf_counter() - begun)
+        taken.append(processor_s() - begun)
     assert min(taken) < 0.5
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
