@@ -41,7 +41,7 @@ def processor_s() -> float:
 
 
 def test_help_is_quick() -> None:
-    """`casework --help` takes half a second of the processor; not of the wall, because other work shares the machine."""
+    """`casework --help` takes half a second of the processor; other work may share the machine."""
     taken = []
     for _ in range(3):
         begun = processor_s()
