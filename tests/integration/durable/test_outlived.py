@@ -6,12 +6,14 @@ import asyncio
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from casework.agents import Happened, Repeat, ToolContext, tool
+from casework.durable.activities import tool as tool_activity
 from casework.durable.activities.tool import ToolActivity
 from casework.errors import StoreUnavailableError
 from casework.store.connection import IDLE_IN_TRANSACTION_S
@@ -113,3 +115,31 @@ async def test_a_frozen_transaction_holds_up_nobody_for_long(bench: Setting, tmp
         await freeze()
     assert time.monotonic() - began < 2 * IDLE_IN_TRANSACTION_S
     assert [each.outcome for each in await on.attempts()] == ["COMPLETED"]
+
+
+async def test_an_attempt_that_was_held_up_asks_before_it_acts(
+    bench: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DA-26. A worker stands still between its claim and its act, and is overtaken there: it does not act at all."""
+    sent: list[int] = []
+
+    @tool(repeat=Repeat.IDEMPOTENT)
+    def act_once(ctx: ToolContext) -> str:
+        """Act."""
+        sent.append(ctx.attempt)
+        return "done"
+
+    on = await bench(errand(tmp_path, [act_once], asking()))
+
+    class HeldUp(ToolActivity):
+        """Another attempt begins before this one gets to see the answer to its claim."""
+
+        async def _claim(self, call: Any, tool: Any) -> Any:
+            claimed = await super()._claim(call, tool)
+            await on.lose_an_attempt()
+            return claimed
+
+    monkeypatch.setattr(tool_activity, "HELD_UP_MS", 0)
+    with pytest.raises(ApplicationError, match="no longer the current one"):
+        await ActivityEnvironment().run(HeldUp(on.house.services()).call_tool, call_of(on.run_id))
+    assert not sent

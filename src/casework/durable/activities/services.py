@@ -59,19 +59,28 @@ class Services:
 
 
 class Attempt:
-    """One claimed attempt of a step: timed from the claim, and ended exactly once."""
+    """One claimed attempt of a step: timed from the claim, and ended exactly once.
 
-    def __init__(self, db: Database, call: ModelCall | ToolCall, claimed: Claimed) -> None:
+    `began` is the monotonic clock before the claim was sent: the answer to it may have been long on its way.
+    """
+
+    def __init__(self, db: Database, call: ModelCall | ToolCall, claimed: Claimed, began: float | None = None) -> None:
         self._db = db
         self._owner = call.owner
         self._path = call.path
         self.number = claimed.attempt
         self.step_id = claimed.step_id
-        self._began = time.monotonic()
+        self._claimed = time.monotonic()
+        self._began = self._claimed if began is None else began
 
     @property
     def latency_ms(self) -> int:
         """Milliseconds since the claim."""
+        return int((time.monotonic() - self._claimed) * 1000)
+
+    @property
+    def held_ms(self) -> int:
+        """Milliseconds in which another attempt can have begun."""
         return int((time.monotonic() - self._began) * 1000)
 
     def result(self, state: Any, result: Any, *, error: str | None = None, **figures: Any) -> StepCommit:

@@ -8,6 +8,7 @@ the attempt is still its own; it is lent that transaction and can neither end no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Any
@@ -34,8 +35,8 @@ from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
 TOLD_BYTES = 2 * 1024 * 1024
 """Largest result that a model is told, as JSON; it lies in the transcript and goes through no history."""
 HELD_UP_MS = 1000
-"""So long after its claim an attempt does not act without asking the fence. The engine starts the next attempt when it
-has heard nothing for two seconds."""
+"""So long after its beginning an attempt does not act without asking the fence. The engine starts the next attempt when
+it has heard nothing for two seconds."""
 
 
 class ToolActivity:
@@ -53,14 +54,14 @@ class ToolActivity:
             RetryableError: passing trouble of the tool or the database.
             FatalError: what no further attempt would mend.
         """
-        tool = self._services.tools.get(call.name)
+        began, tool = time.monotonic(), self._services.tools.get(call.name)
         claimed, context, arguments = await self._claim(call, tool)
         if claimed.state == "committed":
             return _reply(call, "COMPLETED", claimed.result)
         if claimed.state == "closed":
             return _reply(call, "FAILED", None, claimed.error)
+        attempt = Attempt(self._services.db, call, claimed, began)
         fault_point("claimed", call.path)
-        attempt = Attempt(self._services.db, call, claimed)
         try:
             return await self._act(call, tool, attempt, context, arguments)
         except (RetryableError, FatalError) as error:
@@ -141,7 +142,7 @@ async def _before_act(tool: Tool, attempt: Attempt) -> None:
     others only one that was held up: frozen, or on a machine without time. What it would do now is safe, but no longer
     wanted: a value set late would undo what was set after it.
     """
-    if tool.effects and (tool.repeat is Repeat.VERIFY or attempt.latency_ms > HELD_UP_MS):
+    if tool.effects and (tool.repeat is Repeat.VERIFY or attempt.held_ms > HELD_UP_MS):
         await attempt.check()
 
 
