@@ -271,7 +271,9 @@ async def test_sessions_killed_under_the_pool(db: Database, database_dsn: str) -
     """All idle connections die at once: the next use has a new one, without an error."""
     await asyncio.gather(*(execute(db, "select pg_sleep(0.05)") for _ in range(8)))
     with psycopg.connect(database_dsn, autocommit=True) as conn:
-        conn.execute("select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'casework'")
+        conn.execute(
+            "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'casework'"
+        )
     began = time.monotonic()
     await asyncio.gather(*(db.ping() for _ in range(8)))
     assert time.monotonic() - began < 5
