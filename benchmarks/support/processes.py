@@ -1,4 +1,4 @@
-"""What a process uses, from Linux' `/proc`: processor time and memory."""
+"""What processes use, from Linux' `/proc`: processor time and memory. One that has ended uses nothing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ _PROC = Path("/proc")
 
 
 def cpu_seconds(*pids: int) -> float:
-    """Processor time that these processes have used so far, in user mode and in the kernel."""
+    """Processor time of these processes and of children of theirs that have ended, in user mode and in the kernel."""
     return sum(_ticks(pid) for pid in pids) / _TICKS
 
 
 def _ticks(pid: int) -> int:
-    # The name of the program stands in brackets and may hold blanks; utime and stime are the 12th and 13th after it.
-    after_name = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    return int(after_name[11]) + int(after_name[12])
+    # The program's name stands in brackets and may hold blanks. The 12th to 15th field after it are utime, stime and
+    # the same of children that have ended.
+    after_name = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    return sum(int(field) for field in after_name[11:15])
 
 
 def pss_mb(*pids: int) -> float:
@@ -26,20 +27,26 @@ def pss_mb(*pids: int) -> float:
 
 
 def _pss_kb(pid: int) -> int:
-    lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("Pss:")).split()[1])
+    lines = _read(_PROC / str(pid) / "smaps_rollup").splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def family(pid: int) -> list[int]:
     """The process and all that descend from it."""
-    found = [pid]
-    for child in _children(pid):
-        found.extend(family(child))
-    return found
+    return [pid, *(member for child in _children(pid) for member in family(child))]
 
 
 def _children(pid: int) -> list[int]:
-    made: list[int] = []
-    for task in (_PROC / str(pid) / "task").iterdir():
-        made.extend(int(each) for each in (task / "children").read_text().split())
-    return made
+    tasks = _PROC / str(pid) / "task"
+    try:
+        names = os.listdir(tasks)
+    except FileNotFoundError:
+        return []
+    return [int(each) for name in names for each in _read(tasks / name / "children").split()]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
