@@ -35,6 +35,8 @@ FEW = 10
 MANY = 10_000
 PAGE = 50
 """What the API shows unless asked for more or less."""
+LEAST_GROWING_S = 5.0
+"""Seconds in which a crowd grows, however long its stack took to start."""
 PAGES = 20
 """Requests in each round."""
 AT_ONCE_MS = 200.0
@@ -53,7 +55,7 @@ class Plan:
 
 FULL = Plan(MANY, rounds=5, window_s=30.0, growing_s=float("inf"))
 """A window holds exactly one sweep."""
-QUICK = Plan(MANY, rounds=5, window_s=0.5, growing_s=18.0)
+QUICK = Plan(MANY, rounds=5, window_s=0.5, growing_s=14.0)
 
 
 @dataclass
@@ -94,7 +96,7 @@ async def _gather(stacks: AsyncExitStack, made: Crowd, runs: int, until: float) 
     stacks.push_async_callback(made.stop)
     await made.start()
     began = time.monotonic()
-    started = await made.grow(runs, until)
+    started = await made.grow(runs, max(until, began + LEAST_GROWING_S))
     return Standing(waiting=made.waiting(), starts=started / (time.monotonic() - began))
 
 
