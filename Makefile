@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.casework-setup
 
-.PHONY: setup demo test lint fix docs bench lock clean
+.PHONY: setup demo test lint fix docs bench anatomy lock clean
 
 setup: $(STAMP)  ## make .venv with everything in it
 
@@ -37,6 +37,9 @@ docs: setup  ## write the reference pages that are generated from code
 
 bench: setup  ## every benchmark, this project beside its peers; takes some twenty minutes
 	$(BIN)/python -m benchmarks.table
+
+anatomy: setup  ## where one run's milliseconds, rows and bytes go
+	$(BIN)/python -m benchmarks.anatomy
 
 lock: setup  ## resolve the dependencies anew, with hashes, naming no host
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
