@@ -1,6 +1,7 @@
 """Fakes that speak real protocols, for this project's tests and its users'.
 
-Here: `OpenAiServer`, a local server with the chat-completions wire format. Not here: fixtures of one test tier (they
+Here: `OpenAiServer`, a local server with the chat-completions wire format; `destination`, the frame of a server that
+tools act on and that counts. Not here: fixtures of one test tier (they
 stand beside their tests), and fakes of our own code, which the tests do not need.
 """
 

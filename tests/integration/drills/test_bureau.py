@@ -17,17 +17,18 @@ import httpx2
 import pytest
 
 from casework.errors import RetryableError, ToldError
-from casework.examples.loan_underwriting.bureau import Bureau, serve
+from casework.examples.loan_underwriting.bureau import Bureau, Handler
 from casework.examples.loan_underwriting.csv_evidence import CsvEvidence
 from casework.examples.loan_underwriting.fixtures import BORDERLINE, CREDIT_REPORTS, INCOMES, FixtureEvidence
 from casework.examples.loan_underwriting.http_evidence import HttpEvidence
 from casework.examples.loan_underwriting.http_income import HttpIncome
+from casework.testing.destination import serve
 
 
 @contextmanager
 def serving(bureau: Bureau) -> Iterator[str]:
     """The bureau's URL while it serves."""
-    server = serve(bureau, 0)
+    server = serve(bureau, Handler, 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"

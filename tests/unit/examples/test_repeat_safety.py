@@ -14,10 +14,11 @@ from casework.agents import Message, ModelRequest, ToolContext
 from casework.agents.invoke import invoke
 from casework.errors import FatalError
 from casework.examples.repeat_safety import app
-from casework.examples.repeat_safety.office import Office, serve
+from casework.examples.repeat_safety.office import Handler, Office
 from casework.examples.repeat_safety.script import clerk
 from casework.examples.repeat_safety.settings import OFFICE_URL
 from casework.examples.repeat_safety.tools import charge_fee, send_letter, set_address
+from casework.testing.destination import serve
 from casework.values import dumps
 
 CONTEXT = ToolContext("default", UUID(int=1), "change.1/exchange.1/x.1", key="key-1", input={"customer_id": "C-1/ü"})
@@ -27,7 +28,7 @@ CONTEXT = ToolContext("default", UUID(int=1), "change.1/exchange.1/x.1", key="ke
 def office(monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
     """An office that listens, and is the one that tools act on."""
     made = Office()
-    server = serve(made, 0)
+    server = serve(made, Handler, 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv(OFFICE_URL, f"http://127.0.0.1:{server.server_address[1]}/")
     yield made
