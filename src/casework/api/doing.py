@@ -74,7 +74,7 @@ async def look(services: Services, rows: Rows, now: datetime | None = None) -> D
     now = now or datetime.now(UTC)
     by_rows = of_rows(rows)
     idle = bool(rows.tried_again) or now - rows.changed_at() > MOVES
-    if by_rows.kind not in {"starting", "working", "retrying"} or not idle:
+    if by_rows.kind not in {"starting", "working", "retrying", "waiting_for_person"} or not idle:
         return by_rows
     held = await services.runs.in_hand(str(rows.run.run_id))
     if held is None:

@@ -39,13 +39,14 @@ class Database:
         min_size: int = 1,
         max_size: int = 10,
         name: str = "casework",
-        statement_timeout_s: float = 15,
+        statement_timeout_s: float = 10,
         wait_s: float = 5,
     ) -> Database:
         """Connect once to prove that it works, then open the pool.
 
         `wait_s` bounds connecting and waiting for a free connection; `statement_timeout_s` bounds every statement, by
-        the server and, a few seconds later, from this side.
+        the server and, a few seconds later, from this side. It is shorter than an attempt to write (15 s), so that the
+        attempt can say what was the matter.
 
         Raises:
             SettingsError: `dsn` does not parse.

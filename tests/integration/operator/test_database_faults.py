@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 
 from casework.agents import Repeat, ToolContext, tool
+from casework.durable import policies
 from casework.durable.activities import services
 from casework.durable.contracts import RunStart
 from tests.integration.durable.apps import asking, errand
@@ -172,3 +175,39 @@ async def test_store_faults_leave_a_tool_its_attempts(site: Site, tmp_path: Path
         done = await busy.reaches(run_id, "AWAITING_REVIEW", deadline_s=60)
     assert "found" in done.recommendation
     assert calls == [1, 2, 3]
+
+
+async def test_a_decision_that_cannot_be_written_is_told_and_kept(site: Site, tmp_path: Path) -> None:
+    """DA-18, DA-32. A locked row holds up a decision: no intended wait any more, and the decision is not lost."""
+    busy = await site.on(errand(tmp_path, [], asking([])))
+    run_id = await busy.start({}, "errand")
+    async with busy.worker():
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        assert (await site.doing(run_id))["kind"] == "waiting_for_person"
+        async with faulty.with_its_row_locked(site, run_id):
+            await busy.decide(run_id, "approve")
+            assert "statement timeout" in (await site.is_doing(run_id, "store_fault"))["text"]
+        assert (await busy.reaches(run_id, "COMPLETED", deadline_s=60)).outcome == "approved"
+        assert "statement timeout" in (await waits_told(busy, run_id))[0]
+
+
+async def test_a_write_that_hangs_at_every_attempt_ends_no_run(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DA-18. The engine times every attempt out, and no attempt can say why: the run tries again all the same."""
+    monkeypatch.setattr(policies, "STORE", replace(policies.STORE, attempts=2, start_to_close=0.5))
+    busy = await site.on(errand(tmp_path, [], asking([])))
+    run_id = await busy.start({}, "errand")
+    async with busy.worker():
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        async with faulty.with_its_row_locked(site, run_id):
+            await busy.decide(run_id, "approve")
+
+            async def timed_out() -> bool:
+                history = await busy.client.get_workflow_handle(str(run_id)).fetch_history()
+                kinds = [event.event_type for event in history.events]
+                return kinds.count(EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT) >= 2
+
+            await eventually(timed_out, "the write is given up twice", deadline_s=60)
+        assert (await busy.reaches(run_id, "COMPLETED", deadline_s=60)).outcome == "approved"
+        assert "time-out" in (await waits_told(busy, run_id))[0]

@@ -41,7 +41,7 @@ async def test_connection_is_set_up(db: Database, admin_db: Database) -> None:
             " current_setting('application_name') as name",
         )
     )[0]
-    assert shown == {"role": "casework_runtime", "patience": "15s", "idle": "5s", "zone": "UTC", "name": "casework"}
+    assert shown == {"role": "casework_runtime", "patience": "10s", "idle": "5s", "zone": "UTC", "name": "casework"}
     assert (await fetch(admin_db, "select current_user = session_user as own"))[0] == {"own": True}
 
 

@@ -102,6 +102,11 @@ def store_unavailable(error: ActivityError) -> bool:
     return isinstance(cause, ApplicationError) and cause.type == StoreUnavailableError.__name__
 
 
+def timed_out(error: ActivityError) -> bool:
+    """Whether the engine ended every attempt: for a step that only writes rows, the database hangs."""
+    return isinstance(error.cause, EngineTimeoutError)
+
+
 def step_failure(path: str, error: ActivityError, *, of_model: bool) -> StepFailedError:
     """The engine's error as ours. What a model refuses for good fails its node, which an `onError` edge may catch."""
     cause = error.cause

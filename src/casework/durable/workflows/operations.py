@@ -1,7 +1,7 @@
 """Sending activities: each carries the outbox, has its operation's policy, and is named by the path of its node.
 
 Two failures use no attempt, because nothing was done: a step that waited in the queue for its whole time, and a step
-that could not reach the database. Both are scheduled again for as long as it takes; a run that outlives its workers
+that could not reach the database, or only writes there and never came back. Both are scheduled again for as long as it takes; a run that outlives its workers
 must not die of a database restart. Afterwards the run tells that it waited for the database, since nobody could write
 it meanwhile.
 """
@@ -25,6 +25,7 @@ from casework.durable.workflows.failures import (
     reason_of,
     step_failure,
     store_unavailable,
+    timed_out,
 )
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import Parcel, StepEntry
@@ -39,6 +40,8 @@ QUEUED_LIMIT = 500
 """How often a step whose time passed in the queue is scheduled again: more than a day, for a model."""
 
 
+WAITS_OUT_HANGS = "waits-out-hangs"
+"""The change since which a write that hung at every attempt is tried again, and does not end the run."""
 TELLS_STORE_WAITS = "tells-store-waits"
 """The change since which a run has an event for each step that waited for the database."""
 
@@ -99,7 +102,7 @@ class Operations:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise
-                if store_unavailable(error):
+                if store_unavailable(error) or _hangs(policy, error):
                     await wait.pause(error)
                 elif never_started(error) and queued < QUEUED_LIMIT:
                     queued += 1
@@ -163,6 +166,11 @@ class Operations:
                     type(None),
                     lambda entries: contracts.Project(self.owner, entries),
                 )
+
+
+def _hangs(policy: OperationPolicy, error: ActivityError) -> bool:
+    """Whether a write of rows alone never came back: a lock that is held, a disk that stands still."""
+    return policy is policies.STORE and timed_out(error) and workflow.patched(WAITS_OUT_HANGS)
 
 
 def activity_id(path: str) -> str:
