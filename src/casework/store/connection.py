@@ -25,6 +25,8 @@ from casework import values
 from casework.store.faults import is_connection_trouble
 
 Connection = AsyncConnection[Any]
+CANCEL_S = 1.0
+"""How long a server may take to stop a statement that nobody waits for any more, before the connection is cut."""
 GRACE_S = 5.0
 """How much longer than the server's own bound an answer may take, before the connection is cut."""
 IDLE_S = 5.0
@@ -51,16 +53,27 @@ class BoundedConnection(AsyncConnection[Any]):
     """Whether somebody else's statements ran on it since it left the pool."""
     used_at = 0.0
     """When it came back to the pool, in seconds of the monotonic clock."""
+    _timer: asyncio.TimerHandle | None = None
 
     async def wait(self, gen: PQGen[RV], *args: Any, **kwargs: Any) -> RV:
         """As the driver's, cut when the answer takes too long; the driver then reports a lost connection."""
         if self.patience_s is None:
             return await super().wait(gen, *args, **kwargs)
-        timer = asyncio.get_running_loop().call_later(self.patience_s, self._cut)
+        self._timer = asyncio.get_running_loop().call_later(self.patience_s, self._cut)
         try:
             return await super().wait(gen, *args, **kwargs)
         finally:
-            timer.cancel()
+            self._timer.cancel()
+
+    async def cancel_safe(self, *, timeout: float = CANCEL_S) -> None:  # noqa: ASYNC109 - the driver's
+        """As the driver's, which calls it in `wait` for whoever gave up; a server that hangs would keep them waiting.
+
+        One that answers stops the statement, and the session lives on.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(CANCEL_S, self._cut)
+        await super().cancel_safe(timeout=min(timeout, CANCEL_S))
 
     def is_fresh(self) -> bool:
         """Whether it was used a moment ago, and the server has said nothing since, not even that it closes."""
@@ -111,13 +124,18 @@ class Setup:
         try:
             await AsyncConnectionPool.check_connection(conn)
         except psycopg.Error as error:
-            now = time.monotonic()
-            if self.pool and is_connection_trouble(error) and now - self._drained_at > _DRAIN_PAUSE_S:
-                self._drained_at = now
-                await self.pool.drain()
+            if is_connection_trouble(error):
+                await self.drain()
             raise
         finally:
             conn.patience_s = self._patience_s
+
+    async def drain(self) -> None:
+        """Have every connection of the pool made anew: those that are out are closed when they come back."""
+        now = time.monotonic()
+        if self.pool and now - self._drained_at > _DRAIN_PAUSE_S:
+            self._drained_at = now
+            await self.pool.drain()
 
     async def _run(self, conn: Connection, statements: sql.Composed) -> None:
         await conn.set_autocommit(True)

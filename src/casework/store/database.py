@@ -2,7 +2,7 @@
 
 A connection takes its role (`SET ROLE`), its time-outs and UTC when it is made and each time it comes back. It is
 checked when it is handed out; one that fails the check drains the pool, because after a restart of the server the
-others are as dead.
+others are as dead. So does a server that takes no writes: after a failover the old one may live on, read-only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRe
 
 from casework.store.connection import GRACE_S, BoundedConnection, Connection, Setup
 from casework.store.dsn import Parts, cannot_open, options, parsed, place
-from casework.store.faults import translate
+from casework.store.faults import takes_no_writes, translate
 
 __all__ = ["Connection", "Database"]
 
@@ -25,8 +25,8 @@ __all__ = ["Connection", "Database"]
 class Database:
     """A pool of connections to one database, in one role. Open it with `Database.open`."""
 
-    def __init__(self, pool: AsyncConnectionPool[BoundedConnection], where: str) -> None:
-        self._pool = pool
+    def __init__(self, pool: AsyncConnectionPool[BoundedConnection], setup: Setup, where: str) -> None:
+        self._pool, self._setup = pool, setup
         self.where = where
         """Host, port and database, without secrets, for messages."""
 
@@ -72,7 +72,7 @@ class Database:
         )
         setup.pool = pool
         await pool.open()
-        return cls(pool, place(parts))
+        return cls(pool, setup, place(parts))
 
     async def close(self) -> None:
         """Give all connections back to the server."""
@@ -100,7 +100,13 @@ class Database:
             async with self._pool.connection() as conn:
                 yield conn
         except (psycopg.Error, PoolTimeout, PoolClosed, TooManyRequests) as error:
+            if takes_no_writes(error):
+                await self.renew()
             raise translate(error) from error
+
+    async def renew(self) -> None:
+        """Leave every session behind; once a second at most. For who sees that the server is not the right one."""
+        await self._setup.drain()
 
     async def ping(self) -> None:
         """Prove that a statement can be run.

@@ -16,7 +16,8 @@ from casework.errors import CaseworkError, ConflictError, FatalError, StoreUnava
 _PASSING_CLASSES = frozenset({"08", "26", "28", "40", "53", "55", "57", "58", "3D", "F0", "XX"})
 """Connection, prepared statements (a pooler is between), login, rollbacks (deadlock), resources (disk, connections),
 locks, the operator, the system's files, the database, the server's configuration, the server's own faults."""
-_PASSING_STATES = frozenset({"25006", "25P03", "25P04", "42P05"})
+_READ_ONLY = "25006"
+_PASSING_STATES = frozenset({_READ_ONLY, "25P03", "25P04", "42P05"})
 """A server that refuses writes, a transaction that the server ended for its age, a pooler's prepared statement."""
 _RIGHT = "42501"
 _SCHEMA_STATES = frozenset({"3F000", "42P01", "42703", "42883"})
@@ -80,8 +81,15 @@ def _where(error: psycopg.Error) -> str:
 
 
 def is_connection_trouble(error: BaseException) -> bool:
-    """Whether the other idle connections of the pool are probably dead too."""
+    """Whether the other idle connections of the pool are probably dead too, or of as little use."""
+    if takes_no_writes(error):
+        return True
     if not isinstance(error, psycopg.OperationalError):
         return False
     state = error.sqlstate
     return state is None or (state[:2] in CONNECTION_CLASSES and state != "57014")
+
+
+def takes_no_writes(error: BaseException) -> bool:
+    """Whether the server is read-only: after a failover, another one behind the same address may be written to."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == _READ_ONLY

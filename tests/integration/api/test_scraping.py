@@ -26,6 +26,7 @@ from casework.store.local import LocalPostgres
 from casework.store.migrate import migrate
 from tests.integration.api.conftest import Door, asked, at, decided, running
 from tests.integration.store.cases import PATH, TENANT, done, new_run, tool_claim
+from tests.integration.store.test_hanging_server import hanging
 
 NOBODY = cast("Any", None)
 
@@ -269,6 +270,25 @@ async def test_metrics_answer_while_the_database_is_away(tmp_path_factory: pytes
     assert away.value("casework_http_requests_total", method="GET", route="/metrics", status="200") == 1
     assert "casework_runs" not in away.families
     assert stranger.status_code == 503
+
+
+async def test_a_scrape_is_bounded_while_the_database_hangs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """DA-32. A server that takes connections and answers nothing: no scrape takes as long as a scraper waits."""
+    with LocalPostgres(tmp_path_factory.mktemp("hangs"), options={"fsync": "off"}) as server:
+        await migrate(server.dsn)
+        async with await Database.open(server.dsn, role=None) as admin, admin.transaction() as owner:
+            known = await tokens.create(owner, "known", TENANT, ["metrics"])
+        async with await Database.open(server.dsn, max_size=2) as db:
+            app = create_app(Settings(), App(), db, NOBODY)
+            app.state.scraper.fresh_s = 0
+            async with served(app) as client:
+                assert (await scrape(client, known)).value("casework_store_up") == 1
+                with hanging(server):
+                    for _ in range(2):
+                        began = asyncio.get_running_loop().time()
+                        assert (await scrape(client, known)).value("casework_store_up") == 0
+                        assert asyncio.get_running_loop().time() - began < 9
+                await healed(client, known)
 
 
 async def healed(client: httpx2.AsyncClient, token: str) -> None:

@@ -267,6 +267,26 @@ async def test_cancelled_transaction_gives_its_connection_back(database_dsn: str
             await db.ping()
 
 
+async def test_cancelled_statement_keeps_its_session(database_dsn: str) -> None:
+    """The server that answers is asked to stop, and the session lives on: nobody has to connect again."""
+    async with await Database.open(database_dsn, max_size=1) as db:
+        before = await fetch(db, "select pg_backend_pid() as pid")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(execute(db, "select pg_sleep(30)"), 0.2)
+        assert await fetch(db, "select pg_backend_pid() as pid") == before
+
+
+async def test_server_that_takes_no_writes_is_left(database_dsn: str) -> None:
+    """DA-18. A server that became read-only, as the old one after a failover: no session stays there."""
+    async with await Database.open(database_dsn, max_size=2) as db:
+        before = await fetch(db, "select pg_backend_pid() as pid")
+        with pytest.raises(StoreUnavailableError, match="25006"):
+            async with db.transaction() as conn:
+                await conn.execute(b"set transaction read only")
+                await runs.create_pending(conn, new_run(uuid4()))
+        assert await fetch(db, "select pg_backend_pid() as pid") != before
+
+
 async def test_sessions_killed_under_the_pool(db: Database, database_dsn: str) -> None:
     """All idle connections die at once: the next use has a new one, without an error."""
     await asyncio.gather(*(execute(db, "select pg_sleep(0.05)") for _ in range(8)))

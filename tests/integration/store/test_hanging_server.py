@@ -65,6 +65,21 @@ async def test_no_wait_is_without_end(own_server: LocalPostgres, monkeypatch: py
             assert time.monotonic() - began < DEADLINE_S
 
 
+async def test_who_gives_up_does_not_wait_for_a_hanging_server(own_server: LocalPostgres) -> None:
+    """A cancelled statement asks the server to stop it, waits a moment, and leaves the pool whole."""
+    async with await Database.open(own_server.dsn, role=None, max_size=1, wait_s=1) as db:
+        await db.ping()
+        with hanging(own_server):
+            began = time.monotonic()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await execute(db, "select 1")
+            assert time.monotonic() - began < 3
+        began = time.monotonic()
+        while not await _works(db):
+            assert time.monotonic() - began < DEADLINE_S
+
+
 async def _commit_later(db: Database, ready: asyncio.Event, go_on: asyncio.Event) -> None:
     async with db.transaction() as conn:
         await conn.execute(b"create table public.late ()")

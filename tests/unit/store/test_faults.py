@@ -80,5 +80,6 @@ def test_only_a_broken_connection_speaks_for_the_others() -> None:
     """A time-out of one statement does not drain the pool; a lost server does."""
     assert is_connection_trouble(psycopg.OperationalError("connection refused"))
     assert is_connection_trouble(errors.AdminShutdown("bye"))
+    assert is_connection_trouble(errors.ReadOnlySqlTransaction("cannot execute INSERT"))
     assert not is_connection_trouble(errors.QueryCanceled("too long"))
     assert not is_connection_trouble(errors.UniqueViolation("twice"))
