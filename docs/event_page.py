@@ -35,7 +35,11 @@ KINDS = {
         "`asks_for`: the tools it asks for",
     ),
     "agent.model_failed": ("a step", "a model call was given up", "`name`, `error`"),
-    "agent.tool_completed": ("a step", "a tool call completed; commits with its result", "`name`"),
+    "agent.tool_completed": (
+        "a step",
+        "a tool call completed; commits with its result",
+        "`name`, and `found` where `verify` said it was done",
+    ),
     "agent.tool_failed": (
         "a step",
         "a tool call failed for good: refused, or given up; the model is told",

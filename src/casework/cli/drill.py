@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Play = tuple[str, str, Callable[[Ground, Report], Awaitable[None]]]
 
 SAMPLE = "casework.examples.repeat_safety:app"
-"""By its name alone: nothing imports the examples."""
+"""The application with a tool of each declaration; by its name alone, since nothing imports the examples."""
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[COMMAND]")
@@ -41,9 +41,9 @@ def drill(
 
     Six scenarios: a crash after completed tools; a commit with a lost acknowledgement; a review left open while
     everything is stopped and started again; a stale decision and two reviewers at once; a policy changed in mid-run;
-    the time until another worker goes on. With --kills N: N kills at every point of every tool instead, then first
-    attempts that are alive when the second one starts; where no application is named, of one that ships, with a tool of
-    each declaration. The stack's folder is kept where a promise failed.
+    the time until another worker goes on. With --kills N: N kills spread over all points of all tools instead, then
+    first attempts that are alive when the second one starts. Where no application is named it is one that ships: the
+    loan case, and for kills one with a tool of each declaration. The stack's folder is kept where a promise failed.
     """
     if context.invoked_subcommand is not None:
         return _leave_to(context, context.invoked_subcommand)
@@ -61,10 +61,10 @@ def _leave_to(context: click.Context, subcommand: str) -> int:
 
 
 def _play(reference: str | None, kills: int | None, only: tuple[str, ...], as_json: bool) -> int:
-    from casework.cli.rehearsing import rehearsed, temporary_home
+    from casework.cli.rehearsing import SHIPPED, rehearsed, temporary_home
     from casework.cli.telling import teller
 
-    wanted, rehearsal = rehearsed(_named(reference) if kills else reference)
+    wanted, rehearsal = rehearsed(reference, SAMPLE if kills else SHIPPED)
     plays = _kills(wanted, rehearsal, kills) if kills else _scenarios(rehearsal, only)
     voice = teller(quiet=as_json)
     with temporary_home("casework-drill-") as home:
@@ -84,16 +84,6 @@ def _play(reference: str | None, kills: int | None, only: tuple[str, ...], as_js
     else:
         voice.verdict(reports, None if held else home.path)
     return exits.OK if held else exits.FAILED
-
-
-def _named(reference: str | None) -> str | None:
-    """What is named; where nothing is, the shipped application with a tool of each declaration."""
-    from casework.app import CONFIG
-    from casework.settings import Settings
-
-    if reference or Settings.load().app.reference or Path(CONFIG).exists():
-        return reference
-    return SAMPLE
 
 
 def _kills(wanted: str, rehearsal: Rehearsal, kills: int) -> list[Play]:

@@ -58,11 +58,11 @@ def storm(
     must await its review, with nothing missing and nothing twice: in the rows, at the destination, and by what the
     workers wrote down. The stack's folder is kept where a promise failed.
     """
-    from casework.cli.rehearsing import rehearsed, temporary_home
+    from casework.cli.rehearsing import SHIPPED, rehearsed, temporary_home
     from casework.cli.telling import teller
     from casework.drills.storm_cases import StormPlan, needed
 
-    wanted, rehearsal = rehearsed(reference)
+    wanted, rehearsal = rehearsed(reference, SHIPPED)
     rehearsal, given = _cases(wanted, rehearsal, path, needed(cases, side_by_side))
     plan = StormPlan(given, side_by_side, kill_every)
     voice = teller(quiet=as_json)

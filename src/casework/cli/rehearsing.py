@@ -14,18 +14,22 @@ if TYPE_CHECKING:
     from casework.rehearsal import Rehearsal
 
 
-def rehearsed(reference: str | None) -> tuple[str, Rehearsal]:
-    """The reference of the application that the command or the settings name, and its rehearsal.
+SHIPPED = "casework.examples.loan_underwriting:app"
+"""The application that is drilled where none is named."""
+
+
+def rehearsed(reference: str | None, shipped: str | None = None) -> tuple[str, Rehearsal]:
+    """The reference of the application that the command or the settings name, else the shipped one, and its rehearsal.
 
     Raises:
         InputError: there is no such application, or it gives no rehearsal.
     """
-    from casework.app import load_app
+    from casework.app import CONFIG, load_app
     from casework.errors import InputError
     from casework.rehearsal import Rehearsal
     from casework.settings import Settings
 
-    wanted = reference or Settings.load().app.reference
+    wanted = reference or Settings.load().app.reference or (None if Path(CONFIG).exists() else shipped)
     found = load_app(wanted).rehearsal
     if not isinstance(found, Rehearsal):
         raise InputError(

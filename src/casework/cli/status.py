@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from casework.cli import exits
 from casework.cli.output import emit_json, json_option
+
+if TYPE_CHECKING:
+    from casework.cli.status_lines import Line
 
 
 @click.command()
@@ -31,5 +36,14 @@ def status(as_json: bool) -> int:
     else:
         for line in lines:
             click.echo(line.shown())
-        click.echo("All is well." if not broken else f"Broken: {', '.join(line.part for line in broken)}.")
+        click.echo(_verdict(lines))
     return exits.FAILED if broken else exits.OK
+
+
+def _verdict(lines: Sequence[Line]) -> str:
+    from casework.cli.status_lines import BROKEN, LOOK
+
+    for state, said in ((BROKEN, "Broken"), (LOOK, "Nothing is broken; to be looked at")):
+        if parts := [line.part for line in lines if line.state == state]:
+            return f"{said}: {', '.join(parts)}."
+    return "All is well."

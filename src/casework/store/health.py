@@ -64,6 +64,7 @@ class Work:
     retrying: int
     oldest_retry: datetime | None
     failed: int
+    runs_failed: int
     incidents: int
 
 
@@ -118,6 +119,11 @@ async def condition(conn: Connection) -> Condition:
     return Condition(server, missing, rights, await queries.one(conn, _SQL["blocked"], {}, Blocked))
 
 
+async def takes_no_writes(conn: Connection) -> bool:
+    """Whether the server of `conn` is read-only: a standby, or one that was told to be."""
+    return bool(await queries.value(conn, _SQL["takes_no_writes"], {}))
+
+
 async def check_rights(conn: Connection) -> None:
     """That what a step writes can be written: asked before it acts again, so that it does not act for nothing.
 
@@ -137,7 +143,7 @@ async def _missing_rights(conn: Connection) -> tuple[str, ...]:
 
 
 async def work(conn: Connection, failed_since: datetime) -> Work:
-    """What is open, and how many steps failed for good since an instant."""
+    """What is open, and how many steps failed for good, and runs ended FAILED, since an instant."""
     found = await queries.one(conn, _SQL["work"], {"since": failed_since}, Work)
     assert found is not None
     return found

@@ -30,8 +30,8 @@ _REFUSED = frozenset(
 _ENDED = frozenset({"25P01", "25P02", "2D000", "3B001"})
 """No transaction or no such savepoint is there: the borrower ended what was lent."""
 _IDENTITY = b"select pg_current_xact_id_if_assigned()::text, current_user::text, session_user::text"
-# Checked constraints stay checked at once for the rest of the transaction; our roll-ups would then lock their shared rows
-# from now on, and not at the commit alone.
+# Constraints checked at once stay so to the end of the transaction; our roll-ups would lock their shared rows from now
+# on, and not at the commit alone.
 _OURS_LATER = (
     b"set constraints agent_ops.agent_runs_roll_up, agent_ops.agent_run_metrics_roll_up,"
     b" agent_ops.agent_step_attempts_roll_up deferred"
@@ -161,12 +161,12 @@ async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
             finally:
                 await handle.end()
             await conn.execute(b"set constraints all immediate")
-            await conn.execute(_OURS_LATER)
         after = await _identity(conn)
     except psycopg.Error as error:
         raise _ended(error) from error
     if after != before:
         raise FatalError(f"A transactional tool ended its transaction or changed its role. {_ENDING}; mend the tool.")
+    await conn.execute(_OURS_LATER)
 
 
 async def _identity(conn: AsyncConnection[Any]) -> Any:

@@ -304,6 +304,8 @@ async def test_a_verify_tool_asks_before_it_acts_again(bench: Setting, tmp_path:
         await on.call()
     assert (await on.call()).result == {"found": sent[0]}
     assert len(sent) == 1
+    (told,) = [event.data for event in await on.house.events(on.run_id) if event.kind == "agent.tool_completed"]
+    assert told == {"name": "act_once", "error": None, "found": True}
 
 
 async def test_a_tool_that_nobody_registered_is_fatal(bench: Setting, tmp_path: Path) -> None:

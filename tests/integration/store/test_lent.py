@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -12,9 +13,10 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from casework.errors import FatalError, RetryableError
+from casework.store import ledger
 from casework.store.database import Database
 from casework.store.lent import LentTransaction, lent
-from tests.integration.store.cases import execute, fetch
+from tests.integration.store.cases import claim, done, execute, fetch, tool_claim
 
 EFFECT = "insert into public.effect values ('made')"
 
@@ -174,6 +176,19 @@ SESSION = (
     " (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks,"
     " to_regclass('pg_temp.mine') as temporary"
 )
+
+
+async def test_a_lent_transaction_locks_no_roll_up_before_its_commit(db: Database, run_id: UUID) -> None:
+    """DA-29. Roll-up rows are shared by many runs: a tool that takes its time holds up none of them."""
+    await claim(db, tool_claim(run_id))
+    held = b"select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"
+    async with db.transaction() as conn:
+        async with lent(conn):
+            pass
+        assert (await ledger.commit(conn, done(run_id, 1))).outcome == "written"
+        assert await (await conn.execute(held)).fetchone() == (0,)
+    counted = await fetch(db, "select attempts_completed from agent_ops.agent_operation_metrics")
+    assert counted == [{"attempts_completed": 1}]
 
 
 async def test_a_connection_comes_back_clean(database_dsn: str) -> None:

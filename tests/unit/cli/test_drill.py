@@ -7,24 +7,29 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from casework.app import load_app
-from casework.cli.drill import SAMPLE, _named, drill
+from casework.cli.drill import SAMPLE, drill
+from casework.cli.rehearsing import SHIPPED, rehearsed
 from casework.drills.scenarios import wanted
+from casework.errors import InputError
 from casework.examples.loan_underwriting import app as loan
 
 
-def test_kills_without_an_application_take_the_shipped_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shipped", [SHIPPED, SAMPLE])
+def test_without_an_application_a_shipped_one_is_drilled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: str
+) -> None:
     """DA-26. Only where nothing names another: the option, the environment, the file in the folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CASEWORK_APP", raising=False)
-    assert _named(None) == SAMPLE
-    assert load_app(SAMPLE).rehearsal is not None
-    assert _named("shop:app") == "shop:app"
-    monkeypatch.setenv("CASEWORK_APP", "shop:app")
-    assert _named(None) is None
+    other = SAMPLE if shipped == SHIPPED else SHIPPED
+    assert rehearsed(None, shipped)[0] == shipped
+    assert rehearsed(other, shipped)[0] == other
+    monkeypatch.setenv("CASEWORK_APP", other)
+    assert rehearsed(None, shipped)[0] == other
     monkeypatch.delenv("CASEWORK_APP")
-    (tmp_path / "casework.toml").write_text('app = "shop:app"\n', encoding="utf-8")
-    assert _named(None) is None
+    (tmp_path / "casework.toml").write_text('app = "no.such:app"\n', encoding="utf-8")
+    with pytest.raises(InputError, match="'no'"):
+        rehearsed(None, shipped)
 
 
 def test_kills_are_no_scenario() -> None:

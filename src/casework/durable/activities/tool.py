@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -96,22 +97,23 @@ class ToolActivity:
         if tool.repeat is Repeat.TRANSACTIONAL:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
-            acting = invoke(tool, context, arguments, lambda: _before_act(tool, attempt))
-            result = _fitting(call, await _seen(call, attempt, acting))
+            gate = _Gate(tool, attempt)
+            result = _fitting(call, await _seen(call, attempt, invoke(tool, context, arguments, gate.before_act)))
         except ToldError as error:
             text = shortened(str(error))
             return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
         fault_point("acted", call.path)
-        reply = attempt.in_time(await patiently(lambda: self._commit(call, attempt, "COMPLETED", result, None)))
+        done = partial(self._commit, call, attempt, "COMPLETED", result, None, found=not gate.passed)
+        reply = attempt.in_time(await patiently(done))
         fault_point("committed", call.path)
         return reply
 
     async def _commit(
-        self, call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
+        self, call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None, *, found: bool = False
     ) -> ToolReply | None:
         """Second transaction: result, tool message and event, or none of them; None where it came too late."""
         async with self._services.db.transaction() as conn:
-            return await _write(conn, call, attempt, state, result, error)
+            return await _write(conn, call, attempt, state, result, error, found=found)
 
     async def _transactional(
         self, call: ToolCall, tool: Tool, attempt: Attempt, context: ToolContext, arguments: Plain
@@ -135,15 +137,25 @@ class ToolActivity:
         return reply
 
 
-async def _before_act(tool: Tool, attempt: Attempt) -> None:
-    """Ask the fence once more, where another attempt can have begun since the claim.
+class _Gate:
+    """What an attempt passes last of all before it acts; one whose effect was found to have happened does not pass."""
 
-    A destination that is only asked cannot tell two attempts apart, so a `verify` tool asks the fence each time. Of the
-    others only one that was held up: frozen, or on a machine without time. What it would do now is safe, but no longer
-    wanted: a value set late would undo what was set after it.
-    """
-    if tool.effects and (tool.repeat is Repeat.VERIFY or attempt.held_ms > HELD_UP_MS):
-        await attempt.check()
+    def __init__(self, tool: Tool, attempt: Attempt) -> None:
+        self._tool = tool
+        self._attempt = attempt
+        self.passed = False
+
+    async def before_act(self) -> None:
+        """Ask the fence once more, where another attempt can have begun since the claim.
+
+        A destination that is only asked cannot tell two attempts apart, so a `verify` tool asks the fence each time. Of
+        the others only one that was held up: frozen, or on a machine without time. What it would do now is safe, but no
+        longer wanted: a value set late would undo what was set after it.
+        """
+        tool = self._tool
+        if tool.effects and (tool.repeat is Repeat.VERIFY or self._attempt.held_ms > HELD_UP_MS):
+            await self._attempt.check()
+        self.passed = True
 
 
 async def _seen(call: ToolCall, attempt: Attempt, acting: Awaitable[Plain]) -> Plain:
@@ -171,8 +183,16 @@ def _fitting(call: ToolCall, result: Plain) -> Plain:
 
 
 async def _write(
-    conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None
+    conn: AsyncConnection[Any],
+    call: ToolCall,
+    attempt: Attempt,
+    state: Any,
+    result: Plain,
+    error: str | None,
+    *,
+    found: bool = False,
 ) -> ToolReply | None:
+    """The end of a step, in the open transaction. `found`: it did not act, since its effect had happened before."""
     owner, tenant = run_id(call.owner), call.owner.tenant
     written = await ledger.commit(conn, attempt.result(state, result, error=error))
     if written.outcome == "stale":
@@ -191,7 +211,8 @@ async def _write(
             tool=call.name,
         )
     kind = "agent.tool_completed" if error is None else "agent.tool_failed"
-    await events.add_locked(conn, tenant, owner, call.path, kind, {"name": call.name, "error": error})
+    data = {"name": call.name, "error": error, **({"found": True} if found else {})}
+    await events.add_locked(conn, tenant, owner, call.path, kind, data)
     return _reply(call, state, result, error)
 
 

@@ -1,9 +1,9 @@
 """Sending activities: each carries the outbox, has its operation's policy, and is named by the path of its node.
 
 Two failures use no attempt, because nothing was done: a step that waited in the queue for its whole time, and a step
-that could not reach the database, or only writes there and never came back. Both are scheduled again for as long as it takes; a run that outlives its workers
-must not die of a database restart. Afterwards the run tells that it waited for the database, since nobody could write
-it meanwhile.
+that could not reach the database, or that only writes there and never came back. Both are scheduled again for as long
+as it takes; a run that outlives its workers must not die of a database restart. Afterwards the run tells that it waited
+for the database, since nobody could write it meanwhile.
 """
 
 from __future__ import annotations

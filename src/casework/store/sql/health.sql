@@ -5,6 +5,9 @@ select pg_is_in_recovery() as in_recovery,
        (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(nullif(current_setting('reserved_connections', true), '')::int, 0)) as most_connections
 
+-- name: takes_no_writes
+select current_setting('transaction_read_only') = 'on'
+
 -- What of the rights that a run needs the role has not.
 -- name: missing_rights
 select p.privilege || ' on ' || n.nspname || '.' || c.relname as right_name
@@ -52,6 +55,7 @@ select (select count(*) from agent_ops.agent_runs where status in ('PENDING', 'R
         where s.state = 'FAILED' and s.ended_at >= %(since)s
           and s.error is distinct from 'the run ended ' || r.status and s.error is distinct from r.failure)::int
            as failed,
+       (select count(*) from agent_ops.agent_runs where status = 'FAILED' and ended_at >= %(since)s)::int as runs_failed,
        (select count(*) from agent_ops.agent_runs where incident is not null
         and status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW'))::int as incidents
 
