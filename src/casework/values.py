@@ -46,6 +46,8 @@ _EXACT = simplejson.JSONEncoder(**_FORM, use_decimal=True)
 _DIGITS_IN_A_ROW = 3600
 """Fewer than any number has that `clean` would replace."""
 _LONG = re.compile(rf"(?<!\d)\d{{{_DIGITS_IN_A_ROW}}}")
+_SUSPECT = re.compile(rf"\\u0000|[\ud800-\udfff]|{_LONG.pattern}|[eE][+-]?\d{{4}}|NaN|Infinity")
+"""What JSON text may show of a value that `clean` would change."""
 _SIMPLE = frozenset({type(None), bool, str, int, float, Decimal})
 MAX_DIGITS = 4000
 """Most digits of a number; integers are bounded by bits, at three of them for a digit."""
@@ -124,11 +126,14 @@ def instant(value: datetime, field: str = "value") -> str:
     """The UTC instant of an aware datetime, ISO-8601 with microseconds.
 
     Raises:
-        UnserialisableError: the datetime has no time zone.
+        UnserialisableError: the datetime has no time zone, or UTC's years do not hold it.
     """
     if value.tzinfo is None:
         raise UnserialisableError(field, "datetime without time zone")
-    return value.astimezone(UTC).isoformat(timespec="microseconds")
+    try:
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise UnserialisableError(field, "datetime outside of the years 1 to 9999 in UTC") from None
 
 
 def clean(value: Plain) -> Cleaned:
@@ -185,8 +190,7 @@ def dumps(value: Any) -> str:
         UnserialisableError: a part of it has no plain form.
     """
     made = plain(value)
-    quick = _quickly(made)
-    return _EXACT.encode(clean(made).value) if quick is None else quick
+    return _quickly(made) or _exactly(made) or _EXACT.encode(clean(made).value)
 
 
 def _quickly(made: Plain) -> str | None:
@@ -201,6 +205,15 @@ def _quickly(made: Plain) -> str | None:
         return None
     odd = "\\u0000" in text or "\u2028" in text or "\u2029" in text
     return None if odd or (len(text) > _DIGITS_IN_A_ROW and _LONG.search(text)) else text
+
+
+def _exactly(made: Plain) -> str | None:
+    """The same text where there are Decimals in it; None where `clean` may change something."""
+    try:
+        text = _EXACT.encode(made)
+    except ValueError:  # a number that JSON does not have
+        return None
+    return None if _SUSPECT.search(text) else text
 
 
 def loads(text: str | bytes) -> Plain:

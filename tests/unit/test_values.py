@@ -95,6 +95,12 @@ def test_datetimes_are_instants_in_utc() -> None:
         values.plain(Point(1, when.replace(tzinfo=None)), "point")
 
 
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_datetime_that_utc_does_not_hold_is_named(text: str) -> None:
+    with pytest.raises(UnserialisableError, match=r"when.*years 1 to 9999"):
+        values.plain(Point(1, datetime.fromisoformat(text)), "point")
+
+
 def test_a_value_without_plain_form_is_named() -> None:
     with pytest.raises(UnserialisableError, match=r"result\.a\[1\] cannot be stored: object"):
         values.plain({"a": [1, object()]}, "result")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from fastapi import APIRouter
@@ -13,6 +14,7 @@ from casework.api.body import PlainResponse
 from casework.api.openapi import OPEN_MARK
 from casework.api.services import Services, ServicesDep
 from casework.errors import CaseworkError, UnreachableError
+from casework.store import health as store_health
 from casework.store import migrate
 
 log = logging.getLogger(__name__)
@@ -30,8 +32,8 @@ async def healthz() -> Response:
 @router.get("/readyz", response_model=shapes.Health, openapi_extra=OPEN_MARK)
 @open_to_all
 async def readyz(services: ServicesDep) -> Response:
-    """Database and Temporal answer; else 503 with what is wrong."""
-    wrong = [text for text in (await _database(services), await _temporal(services)) if text]
+    """The database answers and takes writes, and Temporal answers; else 503 with what is wrong."""
+    wrong = [text for text in await asyncio.gather(_database(services), _temporal(services)) if text]
     if wrong:
         raise UnreachableError(" ".join(wrong))
     return PlainResponse({"status": "ok"})
@@ -40,7 +42,11 @@ async def readyz(services: ServicesDep) -> Response:
 async def _database(services: Services) -> str | None:
     try:
         async with services.db.transaction() as conn:
+            read_only = await store_health.takes_no_writes(conn)
             missing = await migrate.pending(conn)
+        if read_only:
+            await services.db.renew()  # another server may be behind the address by now
+            return "The database takes no writes: it is read-only."
     except CaseworkError as error:
         # The reason may name hosts and logins, and this route is open to all: it goes to the log.
         log.warning("not ready: %s", error)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, AwareDatetime
 from starlette.responses import Response
 
 from casework.api import metric_shapes, render
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import TextFilter
+from casework.api.requests import Instant
 from casework.api.services import ServicesDep
 from casework.errors import InputError
 from casework.store import metrics
@@ -26,15 +26,8 @@ LONGEST: dict[metrics.By, timedelta] = {"hour": timedelta(days=31), "day": timed
 """How far back a series may go, so that an answer stays readable."""
 
 
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("lies outside of the years 1 to 9999 in UTC") from None
-
-
 Since = Annotated[
-    Annotated[AwareDatetime, AfterValidator(_in_utc)] | None,
+    Instant | None,
     Query(description="An instant with its time zone; figures from there on. Default: a day ago."),
 ]
 Steps = Annotated[

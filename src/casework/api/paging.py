@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated, Any
+from collections import Counter
+from typing import Annotated, Any, NoReturn
 
 from fastapi import Query, Request
 from fastapi.dependencies.models import Dependant
@@ -20,7 +21,7 @@ TextFilter = Annotated[Short | None, Query()]
 
 
 def known_only(request: Request) -> None:
-    """Refuse query parameters that the route does not know: a misspelt filter would silently be none.
+    """Refuse query parameters that the route does not know, or that are sent twice: one of them would silently be none.
 
     Raises:
         FieldsError: there are such; each is named.
@@ -29,11 +30,17 @@ def known_only(request: Request) -> None:
     if not isinstance(route, APIRoute) or is_open(route.endpoint):
         return  # health checks are asked by machines that add what they like
     known = _names(route.dependant)
-    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
-    if unknown:
-        errors = [{"field": name[:100], "message": _unknown(name, known)} for name in unknown[:20]]
-        shown = ", ".join(repr(error["field"]) for error in errors)
-        raise FieldsError(f"The route has no query parameter {shown}.", errors)
+    sent = Counter(name for name, _ in request.query_params.multi_items())
+    if unknown := [name for name in sent if name not in known]:
+        _refuse("The route has no query parameter", {name: _unknown(name, known) for name in unknown})
+    # No parameter is a list.
+    if repeated := {name: f"is sent {times} times; send it once" for name, times in sent.items() if times > 1}:
+        _refuse("Sent more than once is the query parameter", repeated)
+
+
+def _refuse(what: str, wrong: dict[str, str]) -> NoReturn:
+    errors = [{"field": name[:100], "message": message} for name, message in list(wrong.items())[:20]]
+    raise FieldsError(f"{what} {', '.join(repr(error['field']) for error in errors)}.", errors)
 
 
 def _names(dependant: Dependant) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from casework.review import MAX_REASON
 
@@ -16,6 +17,15 @@ def _holdable(text: str) -> str:
     return text
 
 
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside of the years 1 to 9999 in UTC") from None
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A time with its zone, in UTC from here on: every time that a caller sends is one."""
 Short = Annotated[
     str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), AfterValidator(_holdable)
 ]

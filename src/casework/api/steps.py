@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from casework.api import doing, render, step_shapes
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
+from casework.api.requests import Instant
 from casework.api.services import Services, ServicesDep
 from casework.store import steps
 from casework.store.steps import StepLine, Wanted
@@ -43,7 +43,7 @@ async def list_steps(
     workflow: TextFilter = None,
     run_id: Annotated[UUID | None, Query()] = None,
     since: Annotated[
-        AwareDatetime | None, Query(description="Failed since an instant with its time zone. Default: a day ago.")
+        Instant | None, Query(description="Failed since an instant with its time zone. Default: a day ago.")
     ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,

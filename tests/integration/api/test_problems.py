@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from casework.api import problems
 from casework.api.access import Role, needs
@@ -58,6 +63,21 @@ async def test_a_database_that_is_away_is_503_with_a_time_to_come_back(door: Doo
     ready = await door.get("/readyz", role=None)
     assert (ready.status, ready.body["detail"]) == (503, "The database does not answer.")
     assert (await door.get("/healthz", role=None)).body == {"status": "ok"}
+
+
+async def test_a_database_that_takes_no_writes_is_not_ready(door: Door, database_dsn: str) -> None:
+    """DA-31. /readyz says so, and leaves the server: it is ready again once another one, or the same, takes writes."""
+    name = sql.Identifier(str(conninfo_to_dict(database_dsn)["dbname"]))
+    with psycopg.connect(database_dsn, autocommit=True) as admin:
+        admin.execute(sql.SQL("alter database {} set default_transaction_read_only = on").format(name))
+        await door.db.renew()
+        refused = await door.get("/readyz", role=None)
+        assert (refused.status, refused.body["detail"]) == (503, "The database takes no writes: it is read-only.")
+        admin.execute(b"set default_transaction_read_only = off")
+        admin.execute(sql.SQL("alter database {} reset default_transaction_read_only").format(name))
+    async with asyncio.timeout(20):
+        while (await door.get("/readyz", role=None)).status != 200:  # noqa: ASYNC110 - the pool heals unseen
+            await asyncio.sleep(0.05)
 
 
 def test_errors_of_unreachable_servers_are_503() -> None:
@@ -116,3 +136,16 @@ async def test_a_title_names_the_kind_and_the_detail_the_case(door: Door) -> Non
         assert answer.body["title"] == known[answer.body["type"]]
         assert answer.body["title"] != answer.body["detail"]
     assert known.keys() >= {problems.TYPE_PREFIX + slug for slug in ("internal", "bad-request")}
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/metrics/workflows", "/v1/steps?state=failed"])
+async def test_a_query_parameter_that_is_sent_twice_is_refused(door: Door, path: str) -> None:
+    """Which of the two is meant is not for us to guess: also where both are the same."""
+    token = await door.token("admin")
+    for twice in ("workflow=a&workflow=b", "workflow=a&workflow=a"):
+        url = f"{path}{'&' if '?' in path else '?'}{twice}"
+        answer = await door.client.get(url, headers={"Authorization": f"Bearer {token}"})
+        assert (answer.status_code, answer.json()["errors"]) == (
+            422,
+            [{"field": "workflow", "message": "is sent 2 times; send it once"}],
+        )

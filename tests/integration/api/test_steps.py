@@ -79,3 +79,10 @@ async def test_a_long_run_shows_its_newest_steps_and_pages_all(door: Door, monke
     everyone = await all_of(door, f"/v1/runs/{run_id}/steps")
     assert [step["path"][-1] for step in everyone] == ["1", "2", "3", "4", "5"]
     assert all(len(step["attempts"]) == 1 for step in everyone)
+
+
+@pytest.mark.parametrize("since", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "2026-01-01T00:00:00"])
+async def test_an_instant_that_is_none_in_utc_is_refused(door: Door, since: str) -> None:
+    for query in ({"state": "failed"}, {"state": "started"}):
+        answer = await door.get("/v1/steps", since=since, **query)
+        assert (answer.status, answer.body["errors"][0]["field"]) == (422, "since")

@@ -280,10 +280,14 @@ async def test_server_that_takes_no_writes_is_left(database_dsn: str) -> None:
     """DA-18. A server that became read-only, as the old one after a failover: no session stays there."""
     async with await Database.open(database_dsn, max_size=2) as db:
         before = await fetch(db, "select pg_backend_pid() as pid")
-        with pytest.raises(StoreUnavailableError, match="25006"):
+
+        async def write() -> None:
             async with db.transaction() as conn:
                 await conn.execute(b"set transaction read only")
                 await runs.create_pending(conn, new_run(uuid4()))
+
+        with pytest.raises(StoreUnavailableError, match="25006"):
+            await write()
         assert await fetch(db, "select pg_backend_pid() as pid") != before
 
 
