@@ -19,9 +19,11 @@ class Destination:
     `command` is started with `--port 0 --latency SECONDS --received FOLDER` behind it and prints `Listening on URL`.
     It leaves an empty file named by the call (NAME, with `_` for `/`) in FOLDER when a call has arrived and taken
     effect, and answers `latency` later. `GET /counts` gives `{"calls": {NAME: n}, "effects": {NAME: n}, "in_flight":
-    [NAME]}`. NAME is the key of the call (`ctx.key`), or `TOOL:SUBJECT` for a tool that sends none, with the subject as
-    the tag field of the input has it. `PUT /latency` with `{"seconds": n}` changes the latency for later calls; `PUT
-    /release` answers those in flight.
+    [NAME], "arrivals": {NAME: [t]}}`. NAME is the key of the call (`ctx.key`), or `TOOL:SUBJECT` for a tool that sends
+    none, with the subject as the tag field of the input has it. `t` is when a call arrived, one for each, in seconds
+    since the epoch by the clock of this machine: so a drill sees a call that came after its result was committed.
+    Without `arrivals` it only sees one more call than acts were begun. `PUT /latency` with `{"seconds": n}` changes the
+    latency for later calls; `PUT /release` answers those in flight.
     """
 
     command: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import figures, tally
+from casework.drills.tally import figures, promise_calls, tally
 from casework.drills.waiting import until_killed
 from casework.durable.activities.faults import Fault
 
@@ -36,5 +36,6 @@ async def play(ground: Ground, report: Report) -> None:
     report.promise("The destination saw each of their calls once", all(calls == 1 for calls in seen.values()), seen)
     report.promise("No effect happened twice", count.duplicates == 0, f"{count.duplicates} duplicates")
     report.promise("Every evidence row is there", not count.missing, f"missing: {', '.join(count.missing) or 'none'}")
+    promise_calls(report, [count])
     found = f"{ended['status']}, {ended['outcome']}"
     report.promise("The run completed as decided", ended["outcome"] == rehearsal.outcome, found)

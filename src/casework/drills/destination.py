@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -22,11 +23,13 @@ READY_S = 20.0
 
 @dataclass(frozen=True)
 class Counts:
-    """What the destination saw: calls and effects by name, and the names in flight."""
+    """What the destination saw: calls and effects by name, the names in flight, and when each call arrived."""
 
     calls: dict[str, int]
     effects: dict[str, int]
     in_flight: tuple[str, ...]
+    arrivals: Mapping[str, Sequence[float]] | None = None
+    """In seconds since the epoch, by name; None where the destination does not tell."""
 
     @property
     def duplicates(self) -> int:
@@ -59,9 +62,12 @@ class DestinationProcess:
         self.url = line.removeprefix("Listening on ").strip()
 
     async def counts(self) -> Counts:
-        """What it has counted so far."""
-        found = await self._ask("GET", "/counts")
-        return Counts(found["calls"], found["effects"], tuple(found["in_flight"]))
+        """What it has counted so far.
+
+        Raises:
+            BrokenOffError: it does not answer, or its times of arrival are not one for each call.
+        """
+        return counts_of(await self._ask("GET", "/counts"))
 
     async def slow_down(self, seconds: float) -> None:
         """Answer later calls after so many seconds."""
@@ -93,6 +99,25 @@ class DestinationProcess:
                 return loads(answer.content)
         except httpx2.HTTPError as error:
             raise BrokenOffError(f"The destination did not answer {method} {path}: {error!r}") from error
+
+
+def counts_of(found: Mapping[str, Any]) -> Counts:
+    """The counts in an answer to `GET /counts`.
+
+    Raises:
+        BrokenOffError: its times of arrival are not one for each call, so that a call could hide.
+    """
+    calls, told = found["calls"], found.get("arrivals")
+    arrivals = None if told is None else {name: sorted(map(float, times)) for name, times in told.items()}
+    if arrivals is not None and _without_zeros(
+        {name: len(times) for name, times in arrivals.items()}
+    ) != _without_zeros(calls):
+        raise BrokenOffError("The destination does not tell a time of arrival for each call that it counts.")
+    return Counts(calls, found["effects"], tuple(found["in_flight"]), arrivals)
+
+
+def _without_zeros(counted: Mapping[str, int]) -> dict[str, int]:
+    return {name: number for name, number in counted.items() if number}
 
 
 def _first_line(out: IO[str]) -> str:

@@ -129,11 +129,11 @@ class Ground:
         return self.rehearsal.destination.name_of(step["name"], self.key(run, step), subject)
 
     def effect_name(self, run: Mapping[str, Any], step: Mapping[str, Any]) -> str | None:
-        """The name under which the effects of a step are counted, there or in a table; None where they are not."""
+        """The name under which the effects of a step are counted, there or in a table; None where it has none."""
         tables = self.rehearsal.tables
         if tables is not None and step["name"] in tables.effects:
             return self.key(run, step)
-        return self.call_name(run, step)
+        return self.call_name(run, step) if step["name"] in self.rehearsal.destination.acting else None
 
     def key(self, run: Mapping[str, Any], step: Mapping[str, Any]) -> str:
         """The key of a step's call, as the tool has it."""

@@ -13,7 +13,7 @@ from casework.drills.ground import Ground
 from casework.drills.kill_plan import Kill, chosen, fault_id, faults_of, spread, tool_and_point
 from casework.drills.promises import Report
 from casework.drills.recovery import medians_by_point, resumed
-from casework.drills.tally import RunTally, StepTally, tally_of
+from casework.drills.tally import RunTally, StepTally, promise_calls, tally_of
 from casework.durable.activities.faults import POINTS, Mark
 
 NAME = "kills"
@@ -97,7 +97,7 @@ async def _judge(
     _count_steps(ground, report, declared, tallies)
     _count_seconds(ground, report, runs, marks)
     twice = report.counts["duplicates_by_declaration"]
-    duplicates, again = counts.duplicates, sum(tally.called_again for tally in tallies)
+    duplicates, lost = counts.duplicates, sum(tally.lost for tally in tallies)
     waiting = sum(run["status"] == "AWAITING_REVIEW" for run in runs)
     missing = [tool for tally in tallies for tool in tally.missing]
     told = ", ".join(f"{name} {number}" for name, number in twice.items() if number)
@@ -107,7 +107,8 @@ async def _judge(
         duplicates == 0,
         f"{duplicates} duplicates{f': {told}' if told else ''}",
     )
-    report.promise("No committed result was called again", again == 0, f"{again} called again")
+    report.promise("No effect of a completed step is missing", lost == 0, f"{lost} missing")
+    promise_calls(report, tallies)
     report.promise("Every step has one row with one completed attempt", all(each.single for each in tallies))
     report.promise("Every run awaits its review", waiting == len(runs), f"{waiting} of {len(runs)}")
     report.promise("Every evidence row is there", not missing, f"missing: {', '.join(missing) or 'none'}")
@@ -128,7 +129,7 @@ def _count_steps(ground: Ground, report: Report, declared: Mapping[str, str], ta
     steps = [step for tally in tallies for step in tally.steps]
 
     def of(declaration: str) -> list[StepTally]:
-        return [step for step in steps if declared[step.tool] == declaration]
+        return [step for step in steps if declared.get(step.tool) == declaration]
 
     kinds = list(dict.fromkeys(declared.values()))
     report.counts.update(
@@ -139,7 +140,6 @@ def _count_steps(ground: Ground, report: Report, declared: Mapping[str, str], ta
         effects_by_declaration={kind: sum(step.effects or 0 for step in of(kind)) for kind in kinds},
         duplicates=sum(tally.duplicates for tally in tallies),
         duplicates_by_declaration={kind: sum(max(0, (step.effects or 0) - 1) for step in of(kind)) for kind in kinds},
-        committed_called_again=sum(tally.called_again for tally in tallies),
         in_flight_repeats=sum(tally.repeats for tally in tallies),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import figures, tally
+from casework.drills.tally import figures, promise_calls, tally
 from casework.drills.waiting import until_killed
 from casework.durable.activities.faults import Fault
 
@@ -33,5 +33,6 @@ async def play(ground: Ground, report: Report) -> None:
     report.promise("There is one row with one completed attempt", len(rows) == 1 and count.single, f"{len(rows)} rows")
     same = before is not None and ended["evidence"].get(tool) == before
     report.promise("Its content is the same as at the kill", same, "same" if same else "it differs")
+    promise_calls(report, [count])
     found = f"{ended['status']}, {ended['outcome']}"
     report.promise("The run completed as decided", ended["outcome"] == rehearsal.outcome, found)

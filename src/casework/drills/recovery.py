@@ -11,7 +11,7 @@ from typing import Any
 from casework.drills.ground import Ground
 from casework.drills.kill_plan import Kill, faults_of, sends, tool_and_point
 from casework.drills.promises import Report
-from casework.drills.tally import figures, instant_of
+from casework.drills.tally import figures, instant_of, promise_calls, tally
 from casework.durable.activities.faults import POINTS, Mark
 from casework.rehearsal import Rehearsal
 
@@ -97,6 +97,7 @@ async def _judge(ground: Ground, report: Report, runs: Sequence[Mapping[str, Any
     report.promise(f"The run went on within {AT_MOST_S:g} seconds (median)", held, told)
     duplicates = report.counts["duplicates"]
     report.promise("No effect happened twice", duplicates == 0, f"{duplicates} duplicates")
+    promise_calls(report, [await tally(ground, run_id) for run_id in ids])
 
 
 def resumed(ground: Ground, runs: Iterable[Mapping[str, Any]], marks: Iterable[Mark]) -> list[Resumed]:

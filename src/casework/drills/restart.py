@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from casework.drills.ground import Ground
 from casework.drills.promises import Report
-from casework.drills.tally import figures, tally
+from casework.drills.tally import figures, promise_calls, tally
 
 NAME = "restart"
 TITLE = "A review is left open while everything is stopped and started again"
@@ -34,6 +34,7 @@ async def play(ground: Ground, report: Report) -> None:
     ended = await ground.api.until_end(run_id)
     count = await tally(ground, run_id)
     report.counts.update(await figures(ground, run_id))
+    promise_calls(report, [count])
     found = f"{ended['status']}, {ended['outcome']}"
     report.promise("The run completed as decided", ended["outcome"] == rehearsal.outcome, found)
     report.promise("Nothing was called again", count.repeats == 0 and count.duplicates == 0, report.counts["calls"])

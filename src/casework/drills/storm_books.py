@@ -16,7 +16,7 @@ from casework.drills.client import ENDED, Client
 from casework.drills.ground import TENANT, Ground
 from casework.drills.promises import Report
 from casework.drills.storm_cases import StormPlan
-from casework.drills.tally import RunTally, tally_of
+from casework.drills.tally import RunTally, promise_calls, tally_of
 from casework.durable.connection import connect
 from casework.durable.contracts import RUN_WORKFLOW
 from casework.store import books
@@ -99,7 +99,6 @@ def _acts(tallies: Sequence[RunTally]) -> dict[str, Any]:
         "calls_at_destination": sum(step.calls or 0 for step in steps),
         "effects_at_destination": sum(step.effects or 0 for step in steps),
         "duplicates": sum(tally.duplicates for tally in tallies),
-        "committed_called_again": sum(tally.called_again for tally in tallies),
         "in_flight_repeats": sum(tally.repeats for tally in tallies),
     }
 
@@ -133,14 +132,13 @@ def promise_rows(report: Report, faults: Sequence[BookFault]) -> None:
 def _promise_acts(ground: Ground, report: Report, tallies: Sequence[RunTally], cases: int) -> None:
     counts = report.counts
     duplicates, effects = counts["duplicates"], counts["effects_at_destination"]
-    wanted = cases * len(ground.rehearsal.destination.keyed)
-    again = [f"{tally.run_id}" for tally in tallies if tally.called_again]
+    wanted, lost = cases * len(ground.rehearsal.destination.keyed), sum(tally.lost for tally in tallies)
     report.promise(
         "The destination has every effect exactly once",
-        duplicates == 0 and effects == wanted,
-        f"{effects} effects of {wanted}, {duplicates} twice",
+        duplicates == 0 and lost == 0 and effects == wanted,
+        f"{effects} effects of {wanted}, {duplicates} twice, {lost} missing",
     )
-    report.promise("No committed result was called again", not again, ", ".join(again[:SHOWN]) or "0 called again")
+    promise_calls(report, tallies)
     unseen = [step.path for tally in tallies for step in tally.steps if step.acts == 0]
     report.promise("Every step was begun by a worker that wrote it down", not unseen, f"{len(unseen)} were not")
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,24 +31,27 @@ NOT_FOUND: Answer = 404, {"error": "no such path"}
 class CountingServer:
     """What a destination has counted. Safe to use from several threads.
 
-    `calls` and `effects` are counted by the subclass, under `lock`. What a call does is done when it arrives; it is
+    The subclass says `called` and counts `effects`, both under `lock`. What a call does is done when it arrives; it is
     answered `latency` seconds later.
     """
 
     def __init__(self, latency: float = 0.0, received: Path | None = None) -> None:
         self.latency = latency
         self.lock = threading.Condition()
-        self.calls: Counter[str] = Counter()
+        self._arrivals: dict[str, list[float]] = defaultdict(list)
         self.effects: Counter[str] = Counter()
         self._received = received
         self._releases = 0
         self._in_flight: Counter[str] = Counter()
 
     def counts(self) -> Answer:
-        """Calls and effects by name, and what is in flight now."""
+        """Calls, their times of arrival and effects by name, and what is in flight now."""
         with self.lock:
+            arrivals: dict[str, Plain] = {name: list(times) for name, times in self._arrivals.items()}
+            calls: dict[str, Plain] = {name: len(times) for name, times in self._arrivals.items()}
             flying = sorted(name for name, number in self._in_flight.items() if number > 0)
-            return 200, {"calls": dict(self.calls), "effects": dict(self.effects), "in_flight": flying}
+            effects: dict[str, Plain] = dict(self.effects)
+            return 200, {"calls": calls, "arrivals": arrivals, "effects": effects, "in_flight": list(flying)}
 
     def release(self) -> Answer:
         """Answer every call that waits."""
@@ -62,6 +66,10 @@ class CountingServer:
             return 400, {"error": f"PUT /latency takes seconds from 0 to {LONGEST_LATENCY_S}"}
         self.latency = float(seconds)
         return 200, {"seconds": seconds}
+
+    def called(self, name: str) -> None:
+        """Count a call that arrives now. The lock is held by the caller, so that times stand in order."""
+        self._arrivals[name].append(time.time())
 
     def take_time(self, name: str) -> None:
         """The call `name` has arrived, and is answered when this returns."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,12 +47,15 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 async def test_the_same_key_is_one_inquiry(url: str, tmp_path: Path) -> None:
     """DA-27. A keyed repeat gets the same report and has no second effect; another key has one of its own."""
-    bureau = HttpEvidence(url, FixtureEvidence())
+    bureau, before = HttpEvidence(url, FixtureEvidence()), time.time()
     first = await bureau.credit_report(BORDERLINE, "key-1")
     assert first == await bureau.credit_report(BORDERLINE, "key-1") == CREDIT_REPORTS[BORDERLINE]
     await bureau.credit_report(BORDERLINE, "key-2")
+    after = time.time()
     counts = httpx2.get(f"{url}/counts", trust_env=False).json()
     assert counts["calls"] == {"key-1": 2, "key-2": 1}
+    arrivals = counts["arrivals"]
+    assert before <= arrivals["key-1"][0] <= arrivals["key-1"][1] <= arrivals["key-2"][0] <= after
     assert counts["effects"] == {"key-1": 1, "key-2": 1}
     assert counts["in_flight"] == []
     assert sorted(os.listdir(tmp_path)) == ["key-1", "key-2"]

@@ -43,7 +43,7 @@ class Bureau(CountingServer):
             first = self._subjects.setdefault(key, applicant_id)
             if first != applicant_id:
                 return 422, {"error": "this Idempotency-Key was used for another applicant"}
-            self.calls[key] += 1
+            self.called(key)
             self._take_effect(key)
         self.take_time(key)
         return 200, replace(known, applicant_id=applicant_id)
@@ -60,7 +60,7 @@ class Bureau(CountingServer):
             return 404, {"error": f"no applicant {applicant_id}"}
         name = f"income_verification:{applicant_id}"
         with self.lock:
-            self.calls[name] += 1
+            self.called(name)
         self.arrived(name)
         return 200, replace(known, applicant_id=applicant_id)
 

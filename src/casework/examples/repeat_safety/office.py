@@ -31,7 +31,7 @@ class Office(CountingServer):
         """Put an address on record."""
         name = f"set_address:{customer_id}"
         with self.lock:
-            self.calls[name] += 1
+            self.called(name)
             self.effects[name] += self._changes(customer_id, address)
             self._addresses[customer_id] = address
         self.take_time(name)
@@ -40,7 +40,7 @@ class Office(CountingServer):
     def charge(self, key: str, customer_id: str, amount: Plain) -> Answer:
         """Charge a fee, or answer that this key was charged."""
         with self.lock:
-            self.calls[key] += 1
+            self.called(key)
             if self._is_new(key):
                 self.effects[key] += 1
                 self._charges[key] = {
@@ -55,7 +55,7 @@ class Office(CountingServer):
     def send(self, reference: str, customer_id: str) -> Answer:
         """Send a letter: one more with every call."""
         with self.lock:
-            self.calls[reference] += 1
+            self.called(reference)
             self.effects[reference] += 1
             made = {"letter": f"L-{sum(self.effects.values())}", "customer_id": customer_id, "reference": reference}
             self._letters.setdefault(reference, made)
