@@ -67,14 +67,22 @@ def test_twenty_kills_over_all_declarations(casework: Callable[..., Done], tmp_p
 
 
 @pytest.mark.timeout(300)
-def test_kills_of_another_application(casework: Callable[..., Done], tmp_path: Path) -> None:
-    """DA-26. An application of one's own is drilled by its rehearsal: the loan case, tools that only read included."""
-    done = casework("drill", "--kills", "2", "--app", APP, "--json", TMPDIR=str(tmp_path))
+def test_a_committed_result_that_is_called_again_is_found(casework: Callable[..., Done], tmp_path: Path) -> None:
+    """DA-26. The drill can fail where nothing but the destination saw the call: workers wrote nothing down."""
+    done = casework(
+        "drill", "--kills", "4", "--app", "tests.acceptance.careless_again:app", "--json", TMPDIR=str(tmp_path)
+    )
     told = done.json
-    assert not broken(told), done.err
+    assert (done.code, told["held"]) == (1, False)
     counts = told["scenarios"][0]["counts"]
-    assert (done.code, counts["duplicates"], counts["outlived"]) == (0, 0, 3)
-    assert counts["kills_by_declaration"] == {"keyed": 1, "reads": 1}
+    assert counts["kills_by_point"] == {"claimed": 1, "sent": 1, "acted": 1, "committed": 1}
+    assert counts["committed_called_again"] >= 1  # by each attempt that found the result, and one of them may be killed
+    assert counts["calls_without_act"] == counts["committed_called_again"]
+    assert counts["duplicates"] == 0
+    assert [promise["text"] for promise in broken(told)] == [
+        "No committed result was called again",
+        "The destination has no call that no worker began",
+    ]
 
 
 @pytest.mark.timeout(300)
