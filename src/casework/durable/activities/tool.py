@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from psycopg import AsyncConnection
 from temporalio import activity
@@ -98,22 +97,20 @@ class ToolActivity:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
             gate = _Gate(tool, attempt)
-            result = _fitting(call, await _seen(call, attempt, invoke(tool, context, arguments, gate.before_act)))
+            made = await _seen(call, attempt, invoke(tool, context, arguments, gate.before_act))
+            end = _completed(call, made, found=not gate.passed)
         except ToldError as error:
-            text = shortened(str(error))
-            return attempt.in_time(await patiently(lambda: self._commit(call, attempt, "FAILED", None, text)))
+            refused = _refused(error)
+            return attempt.in_time(await patiently(lambda: self._commit(call, attempt, refused)))
         fault_point("acted", call.path)
-        done = partial(self._commit, call, attempt, "COMPLETED", result, None, found=not gate.passed)
-        reply = attempt.in_time(await patiently(done))
+        reply = attempt.in_time(await patiently(lambda: self._commit(call, attempt, end)))
         fault_point("committed", call.path)
         return reply
 
-    async def _commit(
-        self, call: ToolCall, attempt: Attempt, state: Any, result: Plain, error: str | None, *, found: bool = False
-    ) -> ToolReply | None:
+    async def _commit(self, call: ToolCall, attempt: Attempt, end: _End) -> ToolReply | None:
         """Second transaction: result, tool message and event, or none of them; None where it came too late."""
         async with self._services.db.transaction() as conn:
-            return await _write(conn, call, attempt, state, result, error, found=found)
+            return await _write(conn, call, attempt, end)
 
     async def _transactional(
         self, call: ToolCall, tool: Tool, attempt: Attempt, context: ToolContext, arguments: Plain
@@ -128,11 +125,10 @@ class ToolActivity:
                     acting = invoke(tool, replace(context, connection=connection), arguments)
                     made = await _seen(call, attempt, acting)
                 fault_point("sent", call.path)
-                result = _fitting(call, made)
-                reply = attempt.in_time(await _write(conn, call, attempt, "COMPLETED", result, None))
+                reply = attempt.in_time(await _write(conn, call, attempt, _completed(call, made)))
                 fault_point("acted", call.path)
         except ToldError as error:
-            return attempt.in_time(await self._commit(call, attempt, "FAILED", None, shortened(str(error))))
+            return attempt.in_time(await self._commit(call, attempt, _refused(error)))
         fault_point("committed", call.path)
         return reply
 
@@ -170,31 +166,43 @@ def _shorten(error: OperationError) -> OperationError:
     return error
 
 
-def _fitting(call: ToolCall, result: Plain) -> Plain:
-    """`result`, if it is small enough for where it goes: a node's into the history, a model's into the transcript.
+@dataclass(frozen=True)
+class _End:
+    """How a step ended. `content` is its message for the model, made before the transaction that writes it is open.
+
+    `found`: it did not act, since its effect had happened before.
+    """
+
+    state: Literal["COMPLETED", "FAILED"]
+    result: Plain
+    error: str | None
+    content: str
+    found: bool = False
+
+
+def _completed(call: ToolCall, result: Plain, *, found: bool = False) -> _End:
+    """With `result`, if it is small enough for where it goes: a node's into the history, a model's into the transcript.
 
     Raises:
         FatalError: it is not; the same at every attempt.
     """
     try:
-        return bounded(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
+        made = bounded(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
     except UnserialisableError as error:
         raise FatalError(str(error)) from error
+    return _End("COMPLETED", made, None, dumps(made) if call.position else "", found)
 
 
-async def _write(
-    conn: AsyncConnection[Any],
-    call: ToolCall,
-    attempt: Attempt,
-    state: Any,
-    result: Plain,
-    error: str | None,
-    *,
-    found: bool = False,
-) -> ToolReply | None:
-    """The end of a step, in the open transaction. `found`: it did not act, since its effect had happened before."""
+def _refused(error: ToldError) -> _End:
+    """With what the model is told instead of a result."""
+    text = shortened(str(error))
+    return _End("FAILED", None, text, dumps({"error": text}))
+
+
+async def _write(conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, end: _End) -> ToolReply | None:
+    """The end of a step, in the open transaction; None where it came too late."""
     owner, tenant = run_id(call.owner), call.owner.tenant
-    written = await ledger.commit(conn, attempt.result(state, result, error=error))
+    written = await ledger.commit(conn, attempt.result(end.state, end.result, error=end.error))
     if written.outcome == "stale":
         return None
     if call.position:
@@ -206,14 +214,14 @@ async def _write(
             position=call.position,
             agent=call.agent,
             role="tool",
-            content=dumps(result if error is None else {"error": error}),
+            content=end.content,
             call_id=call.call_id,
             tool=call.name,
         )
-    kind = "agent.tool_completed" if error is None else "agent.tool_failed"
-    data = {"name": call.name, "error": error, **({"found": True} if found else {})}
+    kind = "agent.tool_completed" if end.error is None else "agent.tool_failed"
+    data = {"name": call.name, "error": end.error, **({"found": True} if end.found else {})}
     await events.add_locked(conn, tenant, owner, call.path, kind, data)
-    return _reply(call, state, result, error)
+    return _reply(call, end.state, end.result, end.error)
 
 
 async def _arguments(conn: AsyncConnection[Any], call: ToolCall) -> Plain:
