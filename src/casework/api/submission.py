@@ -156,6 +156,7 @@ async def _write(
         policy_adoption=pinned.workflow.spec.policy_adoption,
         model=request.model,
         turn_limit=request.turn_limit or DEFAULT_TURN_LIMIT,
+        task_queue=services.runs.task_queue,
     )
     async with services.db.transaction() as conn:
         return await runs.create_pending(conn, new)
@@ -188,7 +189,7 @@ async def start(services: Services, row: RunRow) -> None:
     if bundle is None:
         raise FatalError(f"workflow {row.workflow_name!r} has no version {row.workflow_version} any more")
     try:
-        await asyncio.wait_for(services.runs.start(start_of(row, bundle)), ENGINE_WAIT_S)
+        await asyncio.wait_for(services.runs.start(start_of(row, bundle), row.task_queue), ENGINE_WAIT_S)
     except TimeoutError:
         raise UnreachableError(
             f"Temporal did not take run {row.run_id} within {ENGINE_WAIT_S:g} s. Try again."

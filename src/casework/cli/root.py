@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "token": ("casework.cli.token:token", "Create, list and revoke access tokens."),
     "worker": ("casework.cli.servers:worker", "Run a worker until it is told to stop."),
     "api": ("casework.cli.servers:api", "Serve the HTTP API until it is told to stop."),
+    "engine": ("casework.cli.engine:engine", "Which Temporal the database's runs are in; accept another."),
     "migrate": ("casework.cli.servers:migrate", "Bring the database's tables up to date."),
 }
 """Each subcommand: where it is, and its line in the help, so that the help imports none of them."""

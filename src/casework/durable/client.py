@@ -51,8 +51,10 @@ class RunClient:
         self._client = client
         self.task_queue = task_queue
 
-    async def start(self, start: RunStart) -> bool:
+    async def start(self, start: RunStart, task_queue: str | None = None) -> bool:
         """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
+
+        `task_queue` is the one of the run's row; None: this client's own.
 
         Raises:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
@@ -64,7 +66,7 @@ class RunClient:
                     contracts.RUN_WORKFLOW,
                     start,
                     id=start.run_id,
-                    task_queue=self.task_queue,
+                    task_queue=task_queue or self.task_queue,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                     rpc_timeout=CALL_TIMEOUT,

@@ -190,7 +190,9 @@ class SweepReport:
     Rows started anew, closed as FAILED, looked at; rows that could not be started yet; rows older than their run, which
     was asked to write them again; rows made again for runs that had none; open runs without a row that could not be
     made; runs asked to stop because their row has ended; open runs that an incident holds; what could not be settled
-    in this sweep, for the next. One that is not `whole` has only started rows.
+    in this sweep, for the next. One that is not `whole` has only started rows. `orphaned`: open runs whose row was
+    closed because the engine did not have them; they are told and not stopped. `refused`: why the sweep did nothing,
+    where this engine is not the one that the database's runs are in.
     """
 
     started: int = 0
@@ -204,3 +206,5 @@ class SweepReport:
     incidents: int = 0
     left: int = 0
     whole: bool = True
+    orphaned: int = 0
+    refused: str | None = None

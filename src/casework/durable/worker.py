@@ -30,6 +30,7 @@ from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
+from casework.durable.engines import require_own
 from casework.durable.faulting import drill_interceptors
 from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
@@ -159,7 +160,8 @@ async def run_worker(app: App, settings: Settings) -> None:
     """Work until SIGTERM or SIGINT, then drain: running activities get the grace to end.
 
     Raises:
-        SettingsError: traces or metrics are asked for, and cannot be had as the settings say.
+        SettingsError: traces or metrics are asked for, and cannot be had as the settings say; or the engine that the
+            settings name is not the one that the database's runs are in.
         StoreUnavailableError: the database cannot be reached at the start.
         UnreachableError: Temporal cannot be reached at the start, or the metrics' address not be listened on.
     """
@@ -180,6 +182,7 @@ async def _work(
     async with await Database.open(
         pool.runtime_dsn(), min_size=pool.pool_min_size, max_size=pool.pool_max_size, name="casework-worker"
     ) as db:
+        await require_own(db, client)
         services = Services(db, app, models_of(app, settings), settings)
         sweep = kept_sweep(client, settings.temporal.task_queue)
         async with sweep, make_worker(client, services, settings, watching=watching):

@@ -12,7 +12,10 @@ from casework.values import Plain
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run. `actor` is who sent the request, `user_id` whose run it is; `cost` in the currency of the prices."""
+    """A run. `actor` is who sent the request, `user_id` whose run it is; `cost` in the currency of the prices.
+
+    `task_queue` is the one it is started in; None in rows that are older than the column.
+    """
 
     tenant: str
     run_id: UUID
@@ -38,6 +41,7 @@ class RunRow:
     outcome: str | None
     failure: str | None
     incident: Plain
+    task_queue: str | None
     cleaned: int
     created_at: datetime
     updated_at: datetime

@@ -34,7 +34,10 @@ _SQL = queries.load("runs")
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A request that was accepted. `actor` is who sent it, where that is another than `user`; `at` None: now."""
+    """A request that was accepted. `actor` is who sent it, where that is another than `user`; `at` None: now.
+
+    `task_queue` is the one it is to be started in; None: any.
+    """
 
     tenant: str
     run_id: UUID
@@ -48,6 +51,7 @@ class NewRun:
     policy_adoption: str = "pinned"
     actor: str | None = None
     at: datetime | None = None
+    task_queue: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ def _new_params(new: NewRun) -> queries.Writing:
         policy_adoption=new.policy_adoption,
         model=new.model,
         turn_limit=new.turn_limit,
+        task_queue=new.task_queue,
         at=new.at,
     ).json(request=new.request)
 

@@ -27,6 +27,7 @@ class OpenRow:
     created_at: datetime
     updated_at: datetime
     incident: Plain
+    task_queue: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class KnownRow:
     tenant: str
     run_id: UUID
     status: str
+    failure: str | None
     ended_at: datetime | None
 
 

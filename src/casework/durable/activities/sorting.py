@@ -39,6 +39,8 @@ class Ages:
     questions: int = 20
     """Most runs that one sweep asks where they stand: a question may bring a run back into a worker's memory."""
     at_once: int = 4
+    many_gone: int = 20
+    """More open rows than this that are gone at once, and most of all, are no accident of single runs."""
 
 
 class Findings:
@@ -54,11 +56,15 @@ class Findings:
         self.left = 0
         self.pending: list[OpenRow] = []
         self.missing: list[OpenRow] = []
+        self.asked = 0
+        self.gone: list[OpenRow] = []
         self.held: list[tuple[OpenRow, str]] = []
         self.released: list[OpenRow] = []
+        self.doubted: list[OpenRow] = []
         self.still: list[OpenRow] = []
         self.waiting: list[OpenRow] = []
         self.elsewhere: dict[str, list[OpenRow]] = defaultdict(list)
+        self.pending_elsewhere: dict[str, list[OpenRow]] = defaultdict(list)
         self.without_row: list[EngineRun] = []
         self.ended: list[KnownRow] = []
 
@@ -73,18 +79,31 @@ class Findings:
         elif found.queue != self._queue:
             self.elsewhere[found.queue].append(row)
         else:
-            if row.incident is not None and row.incident.get("kind") == "engine":
+            kind = None if row.incident is None else row.incident.get("kind")
+            if kind == "engine":
                 self.released.append(row)
-            if self.now - row.updated_at > self._ages.still:
+            if kind == "rows":
+                self.doubted.append(row)
+            elif self.now - row.updated_at > self._ages.still:
                 (self.waiting if row.status == "AWAITING_REVIEW" else self.still).append(row)
 
     def _not_listed(self, row: OpenRow) -> None:
         age = self.now - row.created_at
         if row.status == "PENDING":
-            if age > self._ages.pending:
+            if row.task_queue not in (None, self._queue):
+                if age > self._ages.stuck:
+                    self.pending_elsewhere[str(row.task_queue)].append(row)
+            elif age > self._ages.pending:
                 self.pending.append(row)
         elif self.whole and age > self._ages.quiet:
             self.missing.append(row)
+
+    def many_gone(self) -> bool:
+        """Whether most open rows are gone at once; what was not asked for is counted as what was."""
+        gone = len(self.gone)
+        if gone <= self._ages.many_gone:
+            return False
+        return 2 * gone / self.asked * len(self.missing) > self.seen - len(self.pending)
 
     def leftovers(self) -> list[UUID]:
         """Ids of open runs of our task queue that no open row was found for; what bears no id of a run has none."""
@@ -103,10 +122,11 @@ class Findings:
         self.without_row = list(self._engine.values())
 
     def chosen(self, busy: set[UUID]) -> list[OpenRow]:
-        """Rows to be compared with their runs, as many as one sweep may ask."""
+        """Rows to be compared with their runs, as many as one sweep may ask; half of them may bear the flag already."""
         first = [row for row in self.still if row.run_id not in busy]
         most = self._ages.questions
-        chosen = random.sample(first, min(most, len(first)))
+        chosen = random.sample(self.doubted, min(most // 2, len(self.doubted)))
+        chosen += random.sample(first, min(most - len(chosen), len(first)))
         return chosen + random.sample(self.waiting, min(most - len(chosen), len(self.waiting)))
 
     async def each(self, cases: Sequence[Case], work: Callable[[Case], Awaitable[None]]) -> None:

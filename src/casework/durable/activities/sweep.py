@@ -18,17 +18,27 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from casework.durable import contracts
-from casework.durable.activities.engine_side import EngineRun, EngineSide
+from casework.durable.activities.engine_side import GONE, EngineRun, EngineSide
 from casework.durable.activities.operation import operation
 from casework.durable.activities.services import Services
 from casework.durable.activities.sorting import Ages, Findings
 from casework.durable.activities.telling import Told
 from casework.durable.client import RunClient
-from casework.durable.contracts import CancelRequest, RunStart, SweepReport
+from casework.durable.contracts import CancelRequest, RunStart, Standing, SweepReport
+from casework.durable.engines import REMEDY, own_engine
 from casework.durable.starting import start_of
-from casework.errors import CaseworkError, FatalError, InputError, RetryableError, StateError, StoreUnavailableError
+from casework.errors import (
+    CaseworkError,
+    FatalError,
+    InputError,
+    RetryableError,
+    StateError,
+    StoreUnavailableError,
+    UnreachableError,
+)
 from casework.graph.bundle import PinnedWorkflow
 from casework.store import incidents, projection, runs, sweeping, workflows
+from casework.store.engines import EngineRow
 from casework.store.incidents import Kind
 from casework.store.sweeping import OpenRow
 
@@ -43,6 +53,10 @@ UNSERVED = (
     "nothing is lost."
 )
 STUCK = "it could not be started yet, and every sweep tries again: {words}"
+MANY_GONE = (
+    "its Temporal workflow no longer exists, and that holds for most open runs at once, so nothing is closed. Is the "
+    "engine's data whole? If they are gone for good, run `casework engine accept`; they are then closed FAILED."
+)
 AHEAD = (
     "its row is newer than the run itself (row version {row}, run version {run}): was the engine set back to an "
     "earlier time, or the run reset? What people decided since is not known to it. Cancel it and start another."
@@ -54,6 +68,7 @@ class SweepActivity:
 
     def __init__(self, services: Services, client: Client, run_client: RunClient, ages: Ages | None = None) -> None:
         self._services = services
+        self._client = client
         self._engine = EngineSide(client)
         self._runs = run_client
         self._ages = ages or Ages()
@@ -68,10 +83,17 @@ class SweepActivity:
             StoreUnavailableError: the database cannot be reached.
             RetryableError: the engine cannot be reached.
         """
+        kept, wrong = await self._own_engine()
+        if wrong is not None:
+            log.error("this sweep did nothing. %s %s", wrong, REMEDY)
+            return SweepReport(whole=False, refused=wrong)
         findings = await self._find()
         told = Told(log)
         await findings.each(findings.pending, lambda row: self._start(row, findings, told))
-        await findings.each(findings.missing, lambda row: self._settle(row, told))
+        for queue, rows in findings.pending_elsewhere.items():
+            await self._foreign_pending(queue, rows, told)
+        await findings.each(findings.missing, lambda row: self._settle(row, findings, told))
+        await self._close_gone(kept, findings, told)
         await findings.each(findings.held, lambda held: self._hold(*held, told))
         await findings.each(findings.released, self._release)
         await findings.each(findings.without_row, lambda run: self._restore(run, told))
@@ -79,6 +101,13 @@ class SweepActivity:
         await findings.each(await self._doubtful(findings), lambda row: self._compare(row, told))
         told.say()
         return told.report(findings)
+
+    async def _own_engine(self) -> tuple[EngineRow, str | None]:
+        """What is not in another engine than the database's own is not gone."""
+        try:
+            return await own_engine(self._services.db, self._client)
+        except UnreachableError as error:
+            raise RetryableError(str(error)) from error
 
     async def _find(self) -> Findings:
         """The engine's list first, so that a run that starts or ends meanwhile is at worst looked at for nothing."""
@@ -125,6 +154,18 @@ class SweepActivity:
             why = UNSERVED.format(queue=queue)
             findings.held += [(row, why) for row in rows]
 
+    async def _foreign_pending(self, queue: str, rows: list[OpenRow], told: Told) -> None:
+        """Rows of another queue are started by that queue's sweep, which needs a worker there."""
+        try:
+            if await self._engine.has_workers(queue):
+                return
+        except RPCError:
+            return
+        told.stuck += len(rows)
+        for row in rows:
+            if row.incident is None:
+                await self._flag(row, "start", UNSERVED.format(queue=queue), told)
+
     async def _start(self, row: OpenRow, findings: Findings, told: Told) -> None:
         """Start a row that was left PENDING. One whose run has ended already is settled like any other."""
         async with self._services.db.transaction() as conn:
@@ -133,7 +174,7 @@ class SweepActivity:
             return
         try:
             bundle = await self._services.bundle(full.tenant, full.workflow_name, full.workflow_version)
-            if await self._runs.start(start_of(full, bundle.to_plain())):
+            if await self._runs.start(start_of(full, bundle.to_plain()), full.task_queue):
                 told.started += 1
             else:
                 findings.missing.append(row)
@@ -146,11 +187,9 @@ class SweepActivity:
             log.warning("run %s could not be started: %s", row.run_id, error)
             if findings.now - row.created_at > self._ages.stuck:
                 words = error if isinstance(error, CaseworkError) else f"{type(error).__name__}: {error}"
-                await self._flag(
-                    row, "start", f"it could not be started yet, and every sweep tries again: {words}", told
-                )
+                await self._flag(row, "start", STUCK.format(words=words), told)
 
-    async def _settle(self, row: OpenRow, told: Told) -> None:
+    async def _settle(self, row: OpenRow, findings: Findings, told: Told) -> None:
         """The list is a little late, so the engine is asked about this run itself before its row is closed."""
         try:
             reason = await self._engine.ending(str(row.run_id))
@@ -158,8 +197,24 @@ class SweepActivity:
             told.left += 1
             log.warning("the engine says nothing about run %s (%s)", row.run_id, error.status.name)
             return
-        if reason is not None:
+        findings.asked += 1
+        if reason == GONE:
+            findings.gone.append(row)
+        elif reason is not None:
             await self._close(row, reason, told)
+
+    async def _close_gone(self, kept: EngineRow, findings: Findings, told: Told) -> None:
+        """A closed row is closed for ever, so where most are gone at once a person says whether that is so."""
+        since = kept.accepted_at
+        agreed = [row for row in findings.gone if since is not None and row.created_at < since]
+        if findings.many_gone() and len(agreed) < len(findings.gone):
+            held = [row for row in findings.gone if since is None or row.created_at >= since]
+            log.error(
+                "%d open runs at least are gone in the engine at once. Nothing is closed: %s", len(held), MANY_GONE
+            )
+            await findings.each(held, lambda row: self._hold(row, MANY_GONE, told))
+            findings.gone = agreed
+        await findings.each(findings.gone, lambda row: self._close(row, GONE, told))
 
     async def _close(self, row: OpenRow, reason: str, told: Told) -> None:
         async with self._services.db.transaction() as conn:
@@ -223,7 +278,13 @@ class SweepActivity:
             log.info("run %s was not asked to write its rows again: %s", run_id, error)
 
     async def _stop(self, row: sweeping.KnownRow, told: Told) -> None:
-        """An ended row never changes, so a run that goes on without it only waits for nobody."""
+        """An ended row never changes, so a run that goes on without it only waits for nobody.
+
+        One whose row was closed because the engine did not have it may be healthy: people are told, and decide.
+        """
+        if row.failure is not None and row.failure.startswith(GONE):
+            told.orphaned.append(str(row.run_id))
+            return
         told.stopped.append(str(row.run_id))
         try:
             await self._runs.cancel(str(row.run_id), CancelRequest("the sweep", f"its row is {row.status} already"))
@@ -239,24 +300,36 @@ class SweepActivity:
 
     async def _compare(self, row: OpenRow, told: Told) -> None:
         """The run says where it stands, then the row is read: what the run has sent is there, or it never will be."""
+        standing = await self._standing(row, told)
+        async with self._services.db.transaction() as conn:
+            now = await runs.get(conn, row.tenant, row.run_id)
+        if standing is None or now is None or now.ended_at is not None:
+            return
+        if now.version > standing.version:  # it may have moved on between answer and read, so it is asked once more
+            standing = await self._standing(row, told)
+            if standing is None:
+                return
+            if now.version > standing.version:
+                await self._flag(row, "rows", AHEAD.format(row=now.version, run=standing.version), told)
+                return
+        elif now.version < standing.version:
+            told.behind.append(str(row.run_id))
+            await self._flag(row, "rows", BEHIND.format(row=now.version, run=standing.version), told)
+            await self._ask_again(str(row.run_id))
+            return
+        if now.incident is not None and now.incident.get("kind") == "rows":
+            await self._release(row)
+
+    async def _standing(self, row: OpenRow, told: Told) -> Standing | None:
+        """Where the run stands; None where it cannot say, or has not sent all it knows."""
         try:
             standing = await self._runs.standing(str(row.run_id))
         except StateError:
-            return
+            return None
         except CaseworkError:
             told.left += 1
-            return
-        async with self._services.db.transaction() as conn:
-            now = await runs.get(conn, row.tenant, row.run_id)
-        if standing is None or standing.unsent or now is None or now.ended_at is not None:
-            return
-        versions = {"row": now.version, "run": standing.version}
-        if now.version < standing.version:
-            told.behind.append(str(row.run_id))
-            await self._flag(row, "rows", BEHIND.format(**versions), told)
-            await self._ask_again(str(row.run_id))
-        elif now.version > standing.version:
-            await self._flag(row, "rows", AHEAD.format(**versions), told)
+            return None
+        return None if standing is None or standing.unsent else standing
 
 
 def _row_of(found: EngineRun, start: RunStart, pinned: PinnedWorkflow) -> runs.NewRun:
@@ -273,4 +346,5 @@ def _row_of(found: EngineRun, start: RunStart, pinned: PinnedWorkflow) -> runs.N
         policy_adoption=pinned.workflow.spec.policy_adoption,
         actor=start.actor or None,
         at=found.started,
+        task_queue=found.queue,
     )

@@ -28,6 +28,7 @@ class Told:
     restored: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
+    orphaned: list[str] = field(default_factory=list)
 
     def say(self) -> None:
         """One line for each kind."""
@@ -40,6 +41,12 @@ class Told:
             "are open in the engine without a row, and none can be made; cancel them with Temporal's tools",
         )
         self._line(self.stopped, "were open in the engine though their rows have ended, and were asked to stop")
+
+        self._line(
+            self.orphaned,
+            "are open in the engine though their rows were closed because it did not have them. They are not stopped: "
+            "look at them, end them with Temporal's tools and start others",
+        )
 
     def _line(self, which: Sequence[str], what: str) -> None:
         if which:
@@ -57,6 +64,7 @@ class Told:
             restored=len(self.restored),
             unknown=len(self.unknown),
             stopped=len(self.stopped),
+            orphaned=len(self.orphaned),
             incidents=self.incidents,
             left=findings.left + self.left,
             whole=findings.whole,

@@ -1,5 +1,5 @@
 -- name: open_page
-select tenant, run_id, status, version, created_at, updated_at, incident
+select tenant, run_id, status, version, created_at, updated_at, incident, task_queue
 from agent_ops.agent_runs
 where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
   and (%(after_at)s::timestamptz is null or (created_at, run_id) > (%(after_at)s, %(after_id)s::uuid))
@@ -7,7 +7,7 @@ order by created_at, run_id
 limit %(limit)s
 
 -- name: known
-select tenant, run_id, status, ended_at from agent_ops.agent_runs
+select tenant, run_id, status, failure, ended_at from agent_ops.agent_runs
 where run_id = any(%(run_ids)s)
 
 -- name: busy
