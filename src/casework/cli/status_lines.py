@@ -108,6 +108,13 @@ def away(part: str, text: str) -> Line:
     return Line(part, BROKEN, text)
 
 
+def temporal(where: str, foreign: str | None, remedy: str) -> Line:
+    """An engine that answers, and whether it is the one that the database's runs are in."""
+    if foreign is not None:
+        return Line("temporal", BROKEN, f"{where}, answers, but is not the engine of this database. {foreign}", remedy)
+    return Line("temporal", FINE, f"{where}, answers.")
+
+
 def workers(queue: str, found: Workers | None, now: datetime) -> Line:
     """Who takes the work."""
     if found is None:
@@ -139,6 +146,9 @@ def sweep(found: LastSweep) -> Line:
     if found.report is None:
         return Line("sweep", FINE, "It is scheduled and has not ended yet for the first time.", None, facts)
     report = found.report
+    if report.refused is not None:
+        text = f"The last one, {when(facts['at'])}, did nothing: it is not in the engine of this database's runs."
+        return Line("sweep", BROKEN, f"{text} {report.refused}", "casework engine show", facts)
     text = f"Last {when(facts['at'])}: {report.seen} open runs seen, {report.started} started, {report.failed} closed."
     return Line("sweep", FINE, text, None, facts)
 
@@ -177,6 +187,15 @@ def failures(found: Work) -> Line:
     many = "1 step" if found.failed == 1 else f"{found.failed} steps"
     return Line("failures", LOOK, f"{many} failed for good within a day.", "casework steps list --failed",
                 {"steps": found.failed})  # fmt: skip
+
+
+def ended(found: Work) -> Line:
+    """Runs that ended FAILED: nothing holds them any more, and nothing will make them go on."""
+    if not found.runs_failed:
+        return Line("ended", FINE, "No run ended FAILED within a day.")
+    many = "1 run" if found.runs_failed == 1 else f"{found.runs_failed} runs"
+    remedy = "casework runs list --status failed"
+    return Line("ended", LOOK, f"{many} ended FAILED within a day.", remedy, {"runs": found.runs_failed})
 
 
 def incidents(found: Sequence[HeldRun], count: int) -> Line:

@@ -21,13 +21,15 @@ from casework.cli.status_lines import Line, Stuck
 from casework.durable import contracts
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
+from casework.durable.engines import REMEDY, engine_of, foreign
 from casework.durable.in_hand import InHand, Workers, in_hand, workers
 from casework.durable.last_sweep import last_sweep
 from casework.durable.workflows.operations import activity_id
 from casework.errors import CaseworkError
 from casework.settings import Settings
-from casework.store import health
+from casework.store import engines, health
 from casework.store.database import Database
+from casework.store.engines import EngineRow
 from casework.values import loads
 
 CONNECT_S = 4.0
@@ -52,6 +54,8 @@ class _Rows:
     work: list[Line] = field(default_factory=list)
     quiet: list[str] | None = None
     """Ids of runs that should move and do not; None where the database cannot say."""
+    engine: EngineRow | None = None
+    """The engine that the database's runs are in."""
     claimed: dict[str, dict[str, datetime]] = field(default_factory=dict)
     """By run, when its steps in flight last wrote their row, by activity id."""
 
@@ -82,7 +86,11 @@ async def _database(settings: Settings, now: datetime) -> _Rows:
 
 async def _rows(db: Database, found: _Rows, now: datetime) -> None:
     async with db.transaction() as conn:
-        found.lines.append(lines.database(db.where, await health.condition(conn)))
+        condition = await health.condition(conn)
+        found.lines.append(lines.database(db.where, condition))
+    if not condition.missing_migrations:
+        async with db.transaction() as conn:
+            found.engine = await engines.kept(conn)
     async with db.transaction() as conn:
         work = await health.work(conn, now - WINDOW)
         held = await health.held(conn, lines.NAMED)
@@ -93,6 +101,7 @@ async def _rows(db: Database, found: _Rows, now: datetime) -> None:
         lines.reviews(work),
         lines.retries(work),
         lines.failures(work),
+        lines.ended(work),
         lines.incidents(held, work.incidents),
     ]
     found.quiet = [str(run.run_id) for run in quiet]
@@ -127,13 +136,14 @@ async def _engine(settings: Settings, rows: _Rows, now: datetime) -> list[Line]:
     try:
         client = await connect(settings, timeout_s=CONNECT_S)
         await RunClient(client, queue).check()
+        here = await engine_of(client)
     except CaseworkError as error:
         return [lines.away("temporal", str(error))]
     who = await workers(client, queue)
     stuck = await _stuck(client, rows, who, now)
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}"
     return [
-        Line("temporal", lines.FINE, f"{where}, answers."),
+        lines.temporal(where, rows.engine and foreign(rows.engine, here), REMEDY),
         lines.workers(queue, who, now),
         await _sweep(client, queue),
         *stuck,
