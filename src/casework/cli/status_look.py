@@ -143,7 +143,7 @@ async def _engine(settings: Settings, rows: _Rows, now: datetime) -> list[Line]:
     stuck = await _stuck(client, rows, who, now)
     where = f"{client.service_client.config.target_host}, namespace {client.namespace}"
     return [
-        lines.temporal(where, rows.engine and foreign(rows.engine, here), REMEDY),
+        lines.temporal(where, foreign(rows.engine, here) if rows.engine else None, REMEDY),
         lines.workers(queue, who, now),
         await _sweep(client, queue),
         *stuck,
