@@ -44,9 +44,11 @@ def _since(_: click.Context, __: click.Parameter, value: str | None) -> str | No
 
 
 @steps.command("list")
-@click.option("--retrying", "state", flag_value="retrying", help="Those of which an attempt failed or was lost.")
-@click.option("--failed", "state", flag_value="failed", help="Those that failed for good: given up, refused, or told.")
-@click.option("--started", "state", flag_value="started", help="All that are in flight.")
+@click.option("--retrying", "states", flag_value="retrying", multiple=True, help="An attempt failed or was lost.")
+@click.option(
+    "--failed", "states", flag_value="failed", multiple=True, help="Failed for good: given up, refused, told."
+)
+@click.option("--started", "states", flag_value="started", multiple=True, help="All that are in flight.")
 @click.option("--since", callback=_since, help="With --failed: since 90m, 12h, 7d or an instant (default: a day).")
 @click.option("--tool", help="Only this tool's.")
 @click.option("--model", help="Only this model's.")
@@ -56,16 +58,17 @@ def _since(_: click.Context, __: click.Parameter, value: str | None) -> str | No
 @click.option("--cursor", help="Go on where the page before ended (its next_cursor).")
 @json_option
 def list_(
-    *, state: str | None, tool: str | None, model: str | None, run_id: str | None, as_json: bool, **query: Any
+    *, states: tuple[str, ...], tool: str | None, model: str | None, run_id: str | None, as_json: bool, **query: Any
 ) -> None:
     """Steps of all runs; say which: --retrying, --failed or --started."""
     from casework.cli.http import Api
     from casework.cli.runs import checked_id
 
-    if state is None or (tool and model):
+    if len(states) != 1 or (tool and model):
         raise click.UsageError(
-            "Say which steps: --retrying, --failed or --started; of a --tool or a --model, not both."
+            "Say which steps: one of --retrying, --failed and --started; of a --tool or a --model, not both."
         )
+    state = states[0]
     if query["since"] and state != "failed":
         raise click.UsageError("--since goes with --failed: the others are shown however old they are.")
     query |= {"state": state, "name": tool or model, "kind": "tool" if tool else "model" if model else None}
@@ -76,7 +79,8 @@ def list_(
     for step in page["items"]:
         _print(step)
     if not page["items"]:
-        click.echo(_EMPTY[state])
+        only = [f"{part} {name!r}" for part, name in (("tool", tool), ("model", model)) if name]
+        click.echo(_EMPTY[state] + (f" Looked at: only {told(only[0])}." if only else ""))
     if page["next_cursor"]:
         click.echo(f"More: --cursor {page['next_cursor']}", err=True)
     return None

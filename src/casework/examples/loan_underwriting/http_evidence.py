@@ -9,7 +9,7 @@ refused.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from casework.errors import FatalError, RetryableError, ToldError
 from casework.examples.loan_underwriting.evidence import (
@@ -21,6 +21,9 @@ from casework.examples.loan_underwriting.evidence import (
 )
 from casework.examples.loan_underwriting.settings import BUREAU_URL
 from casework.values import loads
+
+if TYPE_CHECKING:
+    import httpx2
 
 TIMEOUT = 15.0
 """Seconds for one inquiry, under the deadline of the tool that makes it."""
@@ -57,7 +60,7 @@ class HttpEvidence:
             raise RetryableError(
                 f"The bureau at {self._url} cannot be reached: {type(error).__name__}: {error}"
             ) from error
-        _check(answer.status_code, answer.text, applicant_id)
+        _check(answer, applicant_id)
         return _report(applicant_id, answer.content)
 
     async def income(self, applicant_id: str) -> IncomeEvidence:
@@ -65,14 +68,21 @@ class HttpEvidence:
         return await self._incomes.income(applicant_id)
 
 
-def _check(status: int, text: str, applicant_id: str) -> None:
+def wanted_pause(answer: httpx2.Response) -> float | None:
+    """The seconds after which a server wants to be asked again, where it says so in seconds."""
+    said = answer.headers.get("Retry-After", "").strip()
+    return float(said) if said.isascii() and said.isdigit() and len(said) < 6 else None
+
+
+def _check(answer: httpx2.Response, applicant_id: str) -> None:
+    status = answer.status_code
     if 200 <= status < 300:
         return
-    said = f"HTTP {status}: {text[:200]}"
+    said = f"HTTP {status}: {answer.text[:200]}"
     if status == 404:
         raise unknown_applicant(applicant_id, "the bureau")
     if status in (408, 409, 425, 429) or status >= 500:
-        raise RetryableError(f"The bureau is busy or out of order: {said}")
+        raise RetryableError(f"The bureau is busy or out of order: {said}", retry_after=wanted_pause(answer))
     if status in (401, 403):
         raise FatalError(f"The bureau refuses this client: {said}")
     raise ToldError(f"The bureau refuses the inquiry: {said}")

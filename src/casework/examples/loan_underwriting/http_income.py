@@ -18,6 +18,7 @@ from casework.examples.loan_underwriting.evidence import (
     cents,
     unknown_applicant,
 )
+from casework.examples.loan_underwriting.http_evidence import wanted_pause
 from casework.values import loads
 
 TIMEOUT = 15.0
@@ -52,7 +53,8 @@ class HttpIncome:
         if answer.status_code == 404:
             raise unknown_applicant(applicant_id, "the registry of incomes")
         if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
-            raise RetryableError(f"The registry of incomes is busy: HTTP {answer.status_code}")
+            busy = f"The registry of incomes is busy: HTTP {answer.status_code}"
+            raise RetryableError(busy, retry_after=wanted_pause(answer))
         if not answer.is_success:
             raise ToldError(f"The registry of incomes refuses: HTTP {answer.status_code}: {answer.text[:200]}")
         return _evidence(applicant_id, answer.content)
