@@ -33,7 +33,7 @@ from casework.values import content_hash
 
 Made = TypeVar("Made")
 CALL_TIMEOUT = timedelta(seconds=10)
-"""Longest wait for one answer of the engine."""
+"""Longest wait for one answer of the engine, with the time that a first call takes to connect."""
 
 _HINT = "Start it with `casework dev`, or set TEMPORAL_ADDRESS."
 _GONE = {RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION}
@@ -97,7 +97,7 @@ class RunClient:
             contracts.DECIDE_UPDATE, decision, id=content_hash(decision), result_type=DecisionReply
         )
         try:
-            return await asyncio.wait_for(_reached(update), timeout_s)
+            return await asyncio.wait_for(_in_our_words(update), timeout_s)
         except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError):
             # An update that no worker has taken is not kept; a signal is. The run knows them by the same id.
             await self.decide(run_id, decision)
@@ -168,6 +168,17 @@ class RunClient:
 
 
 async def _reached(call: Awaitable[Made]) -> Made:
+    """What the engine answers in time."""
+    within_s = CALL_TIMEOUT.total_seconds()
+    try:
+        async with asyncio.timeout(within_s):
+            return await _in_our_words(call)
+    except TimeoutError as error:
+        told = f"Temporal cannot be reached (no answer within {within_s:g} s). Is it running? {_HINT}"
+        raise UnreachableError(told) from error
+
+
+async def _in_our_words(call: Awaitable[Made]) -> Made:
     try:
         return await call
     except RPCError as error:

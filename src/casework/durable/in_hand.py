@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 PATIENCE = timedelta(seconds=2)
-"""Longest wait for one answer; what is asked here is worth no more."""
+"""Longest wait for one answer; what is asked here is worth no more. A first call connects too, which the time-outs of
+calls do not bound: hence one around the whole question."""
 TAIL = 60
 """Newest events of a history in which a wait for the database is looked for."""
 POLL = timedelta(seconds=75)
@@ -114,11 +115,12 @@ async def in_hand(client: Client, run_id: str) -> InHand | None:
     """What the engine has in hand for a run; None where it does not say, or the run is not open in it."""
     execution = WorkflowExecution(workflow_id=run_id)
     try:
-        found = await client.workflow_service.describe_workflow_execution(
-            DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution), timeout=PATIENCE
-        )
-        return await _in_hand(client, execution, found)
-    except (RPCError, RuntimeError):
+        async with asyncio.timeout(PATIENCE.total_seconds()):
+            found = await client.workflow_service.describe_workflow_execution(
+                DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution), timeout=PATIENCE
+            )
+            return await _in_hand(client, execution, found)
+    except (RPCError, RuntimeError, TimeoutError):
         return None
 
 
@@ -236,8 +238,9 @@ async def workers(client: Client, task_queue: str) -> Workers | None:
     """Who works on a queue; None where the engine does not say."""
     kinds = (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY)
     try:
-        answers = await asyncio.gather(*(_pollers(client, task_queue, kind) for kind in kinds))
-    except (RPCError, RuntimeError):
+        async with asyncio.timeout(PATIENCE.total_seconds()):
+            answers = await asyncio.gather(*(_pollers(client, task_queue, kind) for kind in kinds))
+    except (RPCError, RuntimeError, TimeoutError):
         return None
     seen: dict[str, datetime] = {}
     for answer in answers:

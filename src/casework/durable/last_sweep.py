@@ -20,6 +20,8 @@ from casework.durable.in_hand import PATIENCE
 from casework.durable.schedules import sweep_id
 from casework.errors import UnreachableError
 
+WHOLE_S = 3 * PATIENCE.total_seconds()
+"""Longest time for all of it, in seconds."""
 LOOKED_AT = 3
 """Newest sweeps of which one that has ended is looked for: the very newest may be under way."""
 
@@ -44,12 +46,14 @@ async def last_sweep(client: Client, task_queue: str) -> LastSweep:
     """
     handle = client.get_schedule_handle(sweep_id(task_queue))
     try:
-        found = await handle.describe(rpc_timeout=PATIENCE)
-        return await _last(client, found)
-    except (RPCError, RuntimeError) as error:
+        async with asyncio.timeout(WHOLE_S):  # a first call connects, and that no time-out of a call bounds
+            found = await handle.describe(rpc_timeout=PATIENCE)
+            return await _last(client, found)
+    except (RPCError, RuntimeError, TimeoutError) as error:
         if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
             return LastSweep(scheduled=False)
-        raise UnreachableError(f"Temporal does not tell of the sweep ({error:.200}). Is it running?") from error
+        said = str(error)[:200] or "no answer in time"
+        raise UnreachableError(f"Temporal does not tell of the sweep ({said}). Is it running?") from error
 
 
 async def _last(client: Client, found: ScheduleDescription) -> LastSweep:
