@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from casework.cli.output import safe, when
 from casework.values import Plain, instant, plain, shortened
 
 if TYPE_CHECKING:
+    from casework.durable.contracts import SweepReport
     from casework.durable.in_hand import Workers
     from casework.durable.last_sweep import LastSweep
     from casework.store.health import Condition, HeldRun, Work
@@ -129,7 +130,11 @@ def workers(queue: str, found: Workers | None, now: datetime) -> Line:
     return Line("workers", BROKEN, f"Nobody asks for work on queue {queue}, {last}.", "casework worker", facts)
 
 
-def sweep(found: LastSweep) -> Line:
+SWEEP_LATE = timedelta(minutes=3)
+"""It comes twice a minute."""
+
+
+def sweep(found: LastSweep, now: datetime) -> Line:
     """Whether what falls between the servers is found."""
     if not found.scheduled:
         return Line(
@@ -145,10 +150,16 @@ def sweep(found: LastSweep) -> Line:
         return Line("sweep", LOOK, text, "The next one tries again; look at the worker's log if it fails too.", facts)
     if found.report is None:
         return Line("sweep", FINE, "It is scheduled and has not ended yet for the first time.", None, facts)
-    report = found.report
+    return _swept(found, found.report, facts, now)
+
+
+def _swept(found: LastSweep, report: SweepReport, facts: dict[str, Plain], now: datetime) -> Line:
     if report.refused is not None:
         text = f"The last one, {when(facts['at'])}, did nothing: it is not in the engine of this database's runs."
         return Line("sweep", BROKEN, f"{text} {report.refused}", "casework engine show", facts)
+    if found.at is not None and now - found.at > SWEEP_LATE:
+        late = f"The last one was {when(facts['at'])}; none has ended since."
+        return Line("sweep", LOOK, late, "Is a worker at work? Look at the line workers, and at its log.", facts)
     text = f"Last {when(facts['at'])}: {report.seen} open runs seen, {report.started} started, {report.failed} closed."
     return Line("sweep", FINE, text, None, facts)
 

@@ -116,6 +116,9 @@ async def _api(url: str | None) -> Line:
     try:
         async with httpx2.AsyncClient(timeout=CONNECT_S + STATEMENT_S, trust_env=False) as client:
             answer = await client.get(address)
+    except httpx2.ReadTimeout:
+        text = f"{url} takes the question and gives no answer."
+        return Line("api", lines.BROKEN, text, "Look at database and Temporal first: it may wait for them.")
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         reason = str(error) or type(error).__name__
         return Line("api", lines.BROKEN, f"{url} does not answer ({reason}).", "casework api")
@@ -145,14 +148,14 @@ async def _engine(settings: Settings, rows: _Rows, now: datetime) -> list[Line]:
     return [
         lines.temporal(where, foreign(rows.engine, here) if rows.engine else None, REMEDY),
         lines.workers(queue, who, now),
-        await _sweep(client, queue),
+        await _sweep(client, queue, now),
         *stuck,
     ]
 
 
-async def _sweep(client: Client, queue: str) -> Line:
+async def _sweep(client: Client, queue: str, now: datetime) -> Line:
     try:
-        return lines.sweep(await last_sweep(client, queue))
+        return lines.sweep(await last_sweep(client, queue), now)
     except (CaseworkError, TimeoutError) as error:
         return lines.away("sweep", str(error) or "Temporal does not tell of it in time.")
 

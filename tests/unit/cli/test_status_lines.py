@@ -1,0 +1,54 @@
+"""What `casework status` says of what it found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from casework.cli import status_lines as lines
+from casework.durable.contracts import SweepReport
+from casework.durable.in_hand import Workers
+from casework.durable.last_sweep import LastSweep
+from casework.store.health import Work
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+NOTHING = Work(0, 0, 0, 0, None, 0, None, 0, 0, 0)
+SWEPT = LastSweep(scheduled=True, at=NOW - timedelta(seconds=40), report=SweepReport(seen=7))
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "says"),
+    [
+        (SWEPT, "fine", "7 open runs seen"),
+        (replace(SWEPT, at=NOW - timedelta(minutes=4)), "look", "none has ended since"),
+        (replace(SWEPT, paused=True), "broken", "paused"),
+        (replace(SWEPT, failure="no database"), "look", "no database"),
+        (LastSweep(scheduled=True), "fine", "not ended yet"),
+        (LastSweep(scheduled=False), "broken", "not scheduled"),
+    ],
+)
+def test_a_sweep_that_is_late_paused_or_gone_is_told(found: LastSweep, state: str, says: str) -> None:
+    """DA-8. Lost runs are found by the sweep alone, so whether it comes is a line of its own."""
+    line = lines.sweep(found, NOW)
+    assert line.state == state
+    assert says in line.text
+    assert (line.remedy is None) == (state == "fine")
+
+
+def test_failed_runs_and_steps_are_to_be_looked_at() -> None:
+    """DA-32. They are over, so nothing is broken; but somebody must know."""
+    assert lines.ended(NOTHING).state == lines.failures(NOTHING).state == "fine"
+    ended = lines.ended(replace(NOTHING, runs_failed=2))
+    assert (ended.state, ended.remedy) == ("look", "casework runs list --status failed")
+    assert "2 runs" in ended.text
+    assert "1 step " in lines.failures(replace(NOTHING, failed=1)).text
+
+
+def test_workers_that_asked_lately_are_alive() -> None:
+    """DA-32. Nobody on the queue is a fault; one that asked a minute ago is none."""
+    assert lines.workers("q", Workers({"a": NOW - timedelta(seconds=60)}), NOW).state == "fine"
+    gone = lines.workers("q", Workers({"a": NOW - timedelta(minutes=5)}), NOW)
+    assert (gone.state, gone.remedy) == ("broken", "casework worker")
+    assert lines.workers("q", None, NOW).state == "broken"
