@@ -99,7 +99,11 @@ async def _judge(
     twice = report.counts["duplicates_by_declaration"]
     duplicates, lost = counts.duplicates, sum(tally.lost for tally in tallies)
     waiting = sum(run["status"] == "AWAITING_REVIEW" for run in runs)
-    missing = [tool for tally in tallies for tool in tally.missing]
+    missing = [
+        f"{tool} of {tally.run_id}{_ends(run, tool)}"
+        for run, tally in zip(runs, tallies, strict=True)
+        for tool in tally.missing
+    ]
     told = ", ".join(f"{name} {number}" for name, number in twice.items() if number)
     report.promise(f"{wanted} workers were killed", killed >= wanted, f"{killed} SIGKILLs")
     report.promise(
@@ -112,6 +116,13 @@ async def _judge(
     report.promise("Every step has one row with one completed attempt", all(each.single for each in tallies))
     report.promise("Every run awaits its review", waiting == len(runs), f"{waiting} of {len(runs)}")
     report.promise("Every evidence row is there", not missing, f"missing: {', '.join(missing) or 'none'}")
+
+
+def _ends(run: Mapping[str, Any], tool: str) -> str:
+    """How the attempts of a tool ended that has no result, so that a kept report says why."""
+    attempts = [one for step in run["steps"] if step["name"] == tool for one in step["attempts"]]
+    ends = "; ".join(f"{one['outcome'] or 'open'} {one['error'] or ''}".strip() for one in attempts)
+    return f" ({ends or 'not called'})"
 
 
 def _count_kills(report: Report, declared: Mapping[str, str], killed: int, marks: Iterable[Mark]) -> None:

@@ -144,7 +144,8 @@ def _late(ground: Ground, run: Mapping[str, Any], step: Mapping[str, Any], calle
 
 
 def _span(step: Mapping[str, Any]) -> Span:
-    begun = min(instant_of(attempt["started_at"]) for attempt in step["attempts"])
+    # A step that was given up before any worker claimed it has no attempt.
+    begun = min((instant_of(attempt["started_at"]) for attempt in step["attempts"]), default=0.0)
     return Span(begun, min((instant_of(attempt["ended_at"]) for attempt in _completed(step)), default=None))
 
 
