@@ -119,14 +119,14 @@ def _steps(operations: Iterable[Operation], in_flight: Iterable[InFlight]) -> It
         outcomes = {"COMPLETED": each.completed, "FAILED": each.failed, "LOST": each.lost, "LATE": each.late}
         for outcome, number in outcomes.items():
             attempts.add_metric((*labels, outcome), number)
-        lasted.add_metric(labels, each.completed + each.failed + each.late, each.latency_ms / MS)
+        lasted.add_metric(labels, each.completed + each.failed + each.late, float(each.latency_ms / MS))
     yield from (flying, retrying, attempts, lasted)
 
 
 def _spent(used: Iterable[Used]) -> Iterator[Metric]:
     calls = CounterMetricFamily("casework_calls", "Steps that ended, by kind.", labels=(*OF_WORKFLOW, "kind"))
     tokens = CounterMetricFamily("casework_tokens", "Tokens of models.", labels=(*OF_WORKFLOW, "direction"))
-    parts: tuple[tuple[CounterMetricFamily, str, Callable[[Used], int]], ...] = (
+    parts: tuple[tuple[CounterMetricFamily, str, Callable[[Used], int | Decimal]], ...] = (
         (calls, "model", lambda each: each.model_calls),
         (calls, "tool", lambda each: each.tool_calls),
         (tokens, "in", lambda each: each.tokens_in),

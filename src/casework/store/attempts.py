@@ -18,7 +18,9 @@ _SQL = queries.load("ledger")
 EVERY = 2**31 - 1
 """Above any attempt number."""
 _LIMIT = Decimal("1e15")
-_MOST = 2**53
+_MOST_TOKENS = 10**9
+"""Of one attempt, in or out: far more than any model reads, and few enough that no sum of them leaves its column."""
+_MOST_MS = 10**11
 _ZERO = Decimal(0)
 
 End = Literal["COMPLETED", "FAILED", "LATE"]
@@ -39,9 +41,9 @@ class Figures:
         """The numbers as columns hold them: what is negative, not finite or absurdly large becomes 0 or the limit."""
         cost = self.cost if Decimal(self.cost).is_finite() else _ZERO
         return {
-            "latency_ms": min(max(self.latency_ms, 0), _MOST),
-            "tokens_in": min(max(self.tokens_in, 0), _MOST),
-            "tokens_out": min(max(self.tokens_out, 0), _MOST),
+            "latency_ms": min(max(self.latency_ms, 0), _MOST_MS),
+            "tokens_in": min(max(self.tokens_in, 0), _MOST_TOKENS),
+            "tokens_out": min(max(self.tokens_out, 0), _MOST_TOKENS),
             "cost": min(max(Decimal(cost), _ZERO), _LIMIT),
         }
 

@@ -27,7 +27,8 @@ class WorkflowMetrics:
     """The runs of one workflow that were accepted in a window, or in one hour or day of it (from `begin` on).
 
     `mean_*` are of the runs that ended, `mean_seconds` from acceptance to the end; `mean_review_seconds` is how long a
-    decided review had waited. None where there is nothing to divide by.
+    decided review had waited. None where there is nothing to divide by. Sums of tokens and milliseconds are whole
+    numbers without a bound.
     """
 
     workflow_name: str
@@ -49,10 +50,10 @@ class WorkflowMetrics:
     attempts_failed: int
     attempts_lost: int
     attempts_late: int
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | Decimal
+    tokens_out: int | Decimal
     cost: Decimal
-    latency_ms: int
+    latency_ms: int | Decimal
     mean_seconds: Decimal | None
     mean_review_seconds: Decimal | None
     mean_tokens_in: Decimal | None

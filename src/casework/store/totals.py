@@ -19,7 +19,7 @@ _SQL = queries.load("totals")
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What runs of one workflow in one state used and asked."""
+    """What runs of one workflow in one state used and asked. Sums of tokens are whole numbers without a bound."""
 
     tenant: str
     workflow_name: str
@@ -31,8 +31,8 @@ class Used:
     review_seconds: Decimal
     model_calls: int
     tool_calls: int
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | Decimal
+    tokens_out: int | Decimal
     cost: Decimal
 
 
@@ -76,7 +76,7 @@ class Operation:
     failed: int
     lost: int
     late: int
-    latency_ms: int
+    latency_ms: int | Decimal
 
 
 @dataclass(frozen=True, slots=True)

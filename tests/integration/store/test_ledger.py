@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,10 +12,24 @@ import pytest
 from casework import ids
 from casework.errors import ConflictError
 from casework.projection import StepEntry
-from casework.store import ledger, metrics, runs
+from casework.store import ledger, metrics, runs, totals
 from casework.store.database import Database
 from casework.store.results import NOOP, STALE, WRITTEN, WriteResult
-from tests.integration.store.cases import PATH, TENANT, apply, at, claim, commit, done, fetch, running, tool_claim
+from casework.values import dumps, loads
+from tests.integration.store.cases import (
+    PATH,
+    TENANT,
+    apply,
+    at,
+    claim,
+    commit,
+    done,
+    execute,
+    fetch,
+    new_run,
+    running,
+    tool_claim,
+)
 
 
 async def attempts(db: Database) -> list[tuple[int, str | None]]:
@@ -240,7 +255,27 @@ async def test_figures_that_no_column_holds_lose_no_result(db: Database, run_id:
     odd = done(run_id, 1, latency_ms=-5, tokens_in=2**80, cost=Decimal("NaN"))
     assert await commit(db, odd) == WRITTEN
     row = (await fetch(db, "select latency_ms, tokens_in, cost, cleaned from agent_ops.agent_step_attempts"))[0]
-    assert row == {"latency_ms": 0, "tokens_in": 2**53, "cost": 0, "cleaned": 3}
+    assert row == {"latency_ms": 0, "tokens_in": 10**9, "cost": 0, "cleaned": 3}
+
+
+async def test_sums_that_no_column_holds_are_read_all_the_same(db: Database, admin_db: Database) -> None:
+    """DA-29. One run with absurd figures, from before they were bounded, takes nobody's metrics away."""
+    for _ in range(2):
+        made = uuid4()
+        async with db.transaction() as conn:
+            await runs.create_pending(conn, new_run(made))
+        await claim(db, tool_claim(made))
+        await commit(db, done(made, 1, tokens_in=1, latency_ms=1))
+    huge = f"tokens_in = {2**62}, tokens_out = {2**62}, latency_ms = {2**62}"
+    await execute(admin_db, f"update agent_ops.agent_run_metrics set {huge}")
+    await execute(admin_db, f"update agent_ops.agent_operation_metrics set {huge}")
+    async with db.transaction() as conn:
+        found = await totals.read(conn)
+    async with db.transaction() as conn:
+        (figures,) = await metrics.workflows(conn, TENANT, datetime(2020, 1, 1, tzinfo=UTC), None, None)
+    assert [each.tokens_in for each in found.live] == [2**63]
+    assert (figures.tokens_in, figures.tokens_out, figures.latency_ms) == (2**63, 2**63, 2**63)
+    assert loads(dumps(figures))["tokens_in"] == 2**63
 
 
 async def test_lock_attempt_lets_only_the_current_attempt_act(db: Database, run_id: UUID) -> None:

@@ -130,7 +130,7 @@ select b.workflow_name, case when %(series)s then b.begin end as begin, b.runs::
        b.awaiting_review, b.completed::bigint, b.failed::bigint, b.cancelled::bigint, b.incidents,
        b.reviews_asked::bigint, b.reviews_decided::bigint, b.reviews_closed::bigint, b.model_calls::bigint,
        b.tool_calls::bigint, b.attempts_completed::bigint, b.attempts_failed::bigint, b.attempts_lost::bigint,
-       b.attempts_late::bigint, b.tokens_in::bigint, b.tokens_out::bigint, b.cost, b.latency_ms::bigint,
+       b.attempts_late::bigint, b.tokens_in, b.tokens_out, b.cost, b.latency_ms,
        round(b.run_seconds / nullif(b.ended, 0), 3) as mean_seconds,
        round(b.review_seconds / nullif(b.reviews_decided, 0), 3) as mean_review_seconds,
        round(b.ended_in::numeric / nullif(b.ended, 0), 1) as mean_tokens_in,
