@@ -7,8 +7,10 @@ addresses with passwords and keys among it. Pure: the caller passes the environm
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote, unquote, urlsplit
 
+from casework.agents import named
 from casework.errors import OperationError, RetryableError
 from casework.values import clean, shortened
 
@@ -18,13 +20,17 @@ LONGEST_DELAY = 300.0
 _STRUCK = "***"
 _SHORTEST = 6
 """Shorter values of variables are words like `true` or `1`, and stand in every text."""
-_SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-_IN_ADDRESS = re.compile(r"(?<=://)[^\s/?#@:]*:[^\s/?#]*@")
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}")
-_NAMED = re.compile(
-    r"(?i)\b(password|passwd|pwd|secret|api[-_]?key|access[-_]?token)(['\"]?\s*[=:]\s*['\"]?)[^\s'\"&,;]+"
+_IN_ADDRESS = re.compile(
+    r"(?<=://)[^\s/?#@:]{0,200}:(?!\d+(?:[/?#\s]|$))[^\s'\"<>]{0,200}@"
+    r"|(?<!http://)(?<!https://)(?<=://)[^\s/?#@:]{0,200}:(?!\d+(?:[/?#\s]|$))(?!\s)[^@\n]{1,80}@"
 )
-_KEY_LIKE = re.compile(r"\b[sprk]k[-_][A-Za-z0-9._*\-]{6,}")
+"""User and password of an address. A port is no password; blanks and slashes, which they should not hold, they do."""
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=\-]{6,}")
+_KEY_LIKE = re.compile(
+    r"\b[sprk]k[-_][A-Za-z0-9._*\-]{6,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bgh[opsu]_\w{20,}|\bxox[abprs]-[\w\-]{10,}"
+    r"|\beyJ[\w\-]{8,}\.[\w\-]+(?:\.[\w\-]*)?|(?<=hooks\.slack\.com/services/)\S+"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s:.)*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)"
+)
 
 
 def scrubbed(text: str, environment: Mapping[str, str], secrets: Iterable[str] = ()) -> str:
@@ -33,8 +39,7 @@ def scrubbed(text: str, environment: Mapping[str, str], secrets: Iterable[str] =
         text = text.replace(value, _STRUCK)
     text = _IN_ADDRESS.sub(f"{_STRUCK}@", text)
     text = _BEARER.sub(rf"\1 {_STRUCK}", text)
-    text = _NAMED.sub(rf"\1\2{_STRUCK}", text)
-    return _KEY_LIKE.sub(_STRUCK, text)
+    return _KEY_LIKE.sub(_STRUCK, named.struck(text, _STRUCK))
 
 
 def told(text: str, environment: Mapping[str, str], secrets: Iterable[str] = ()) -> str:
@@ -78,7 +83,29 @@ def delay(seconds: object) -> float | None:
     return min(max(number, 0.0), LONGEST_DELAY)
 
 
-def _values(environment: Mapping[str, str]) -> Iterable[str]:
+def _values(environment: Mapping[str, str]) -> Iterator[str]:
+    """What must be struck wherever it stands: also as it is written in an address."""
     for name, value in environment.items():
-        if any(word in name.upper() for word in _SECRET_NAMES) and len(value.strip()) >= _SHORTEST:
-            yield value.strip()
+        for secret in _held(name, value.strip()):
+            yield from {form for form in (secret, unquote(secret), quote(secret, safe="")) if len(form) >= _SHORTEST}
+
+
+def _held(name: str, value: str) -> Iterator[str]:
+    """The secrets of one variable: all of it, or parts of an address, of a connection string, of a list of headers."""
+    if named.is_secret_variable(name, value):
+        yield value
+    if "HEADERS" in name.upper():
+        yield from (pair.partition("=")[2].strip() for pair in value.split(","))
+    if "://" in value:
+        yield from _of_address(value)
+    yield from named.values(value)
+
+
+def _of_address(value: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return
+    # A password that says no more than the user or the database does is one of development, and an ordinary word.
+    if parts.password and parts.password not in {parts.username, parts.path.strip("/")}:
+        yield parts.password
