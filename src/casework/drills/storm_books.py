@@ -163,4 +163,8 @@ def _promise_processes(ground: Ground, report: Report, api: Client) -> None:
     traces = report.counts["log_lines"].get("tracebacks", 0)
     report.promise("No process was taken by surprise", not traces, f"{traces} tracebacks in the logs")
     crew = ground.crew
-    report.promise("No worker ended but by a kill, or at its start for want of a server", not crew.quit, ", ".join(crew.quit) or f"{crew.killed} killed")
+    report.promise(
+        "No worker ended but by a kill, or at its start for want of a server",
+        not crew.quit,
+        ", ".join(crew.quit) or f"{crew.killed} killed",
+    )
