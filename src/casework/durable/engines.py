@@ -39,7 +39,7 @@ async def engine_of(client: Client) -> EngineRow:
                 f"Temporal has no namespace {namespace!r}. Create it, or set TEMPORAL_NAMESPACE."
             ) from error
         raise UnreachableError(
-            f"Temporal does not say which namespace {namespace!r} is ({error:.200}). Is it running, and may this key "
+            f"Temporal does not say which namespace {namespace!r} is ({error!s:.200}). Is it running, and may this key "
             "describe the namespace?"
         ) from error
     address = client.service_client.config.target_host

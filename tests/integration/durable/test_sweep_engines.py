@@ -18,7 +18,7 @@ from casework.durable.client import RunClient
 from casework.durable.contracts import Standing
 from casework.durable.converter import DATA_CONVERTER
 from casework.durable.engines import engine_of, own_engine, require_own
-from casework.errors import SettingsError
+from casework.errors import SettingsError, UnreachableError
 from casework.settings import TemporalSettings
 from casework.store import engines, incidents, runs
 from casework.store.database import Database
@@ -234,3 +234,13 @@ async def test_an_incident_of_rows_that_agree_is_taken_down(working: House) -> N
         return (await working.run(run_id)).incident is None
 
     await eventually(cleared, "the flag is down")
+
+
+@pytest.mark.parametrize(("namespace", "says"), [("default", "does not say"), ("nowhere", "has no namespace 'nowhere'")])
+async def test_an_engine_that_does_not_say_who_it_is_is_told(house: House, namespace: str, says: str) -> None:
+    """Neither silence nor a namespace that is not there is taken for another engine."""
+    address = house.settings.temporal.address if namespace == "nowhere" else "127.0.0.1:9"
+    assert address is not None
+    client = await Client.connect(address, namespace=namespace, lazy=True)
+    with pytest.raises(UnreachableError, match=says):
+        await engine_of(client)
