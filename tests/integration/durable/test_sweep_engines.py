@@ -236,7 +236,7 @@ async def test_an_incident_of_rows_that_agree_is_taken_down(working: House) -> N
     await eventually(cleared, "the flag is down")
 
 
-@pytest.mark.parametrize(("namespace", "says"), [("default", "does not say"), ("nowhere", "has no namespace 'nowhere'")])
+@pytest.mark.parametrize(("namespace", "says"), [("default", "does not say"), ("nowhere", "no namespace")])
 async def test_an_engine_that_does_not_say_who_it_is_is_told(house: House, namespace: str, says: str) -> None:
     """Neither silence nor a namespace that is not there is taken for another engine."""
     address = house.settings.temporal.address if namespace == "nowhere" else "127.0.0.1:9"
