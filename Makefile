@@ -20,7 +20,7 @@ demo: setup  ## one loan case, end to end, with a worker killed in mid-run
 	$(BIN)/casework demo --app casework.examples.loan_underwriting:app
 
 test: lint  ## every check and every test
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal  # on two cores: many tests wait for servers
 
 lint: setup  ## format, lint, types, import contracts; changes nothing
 	$(BIN)/ruff format --check --quiet .
