@@ -19,8 +19,9 @@ $(STAMP): requirements/uv.lock requirements/dev.lock pyproject.toml
 demo: setup  ## one loan case, end to end, with a worker killed in mid-run
 	$(BIN)/casework demo --app casework.examples.loan_underwriting:app
 
+# Three at a time, on two cores too: many tests wait for servers.
 test: lint  ## every check and every test
-	$(BIN)/pytest -n 3 --dist worksteal  # on two cores: many tests wait for servers
+	$(BIN)/pytest -n 3 --dist worksteal
 
 lint: setup  ## format, lint, types, import contracts; changes nothing
 	$(BIN)/ruff format --check --quiet .
