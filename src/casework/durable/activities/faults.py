@@ -160,14 +160,17 @@ def fault_point(point: Point, path: str, run: str | None = None) -> None:
 
 
 _last_attempts: set[object] = set()
-"""Activities in flight in this process that are at their last attempt."""
+"""Activities in flight in this process that are at one of their last attempts."""
+_SPARED = 2
+"""How many of a step's last attempts are spared. A kill can cost two: the engine may hand the next attempt to the dead
+worker's open question for work, and learns two seconds later that nobody has it."""
 
 
 @contextmanager
 def in_flight(attempt: int, attempts: float) -> Iterator[None]:
     """An attempt of an activity that has so many."""
     token = object()
-    if attempt >= attempts:
+    if attempt > max(attempts - _SPARED, 1):
         _last_attempts.add(token)
     try:
         yield
@@ -176,7 +179,7 @@ def in_flight(attempt: int, attempts: float) -> Iterator[None]:
 
 
 def strike(folder: FaultFolder, fault: Fault, run: str, path: str) -> None:
-    """Carry out a fault, unless another process has, or a step here is at its last attempt.
+    """Carry out a fault, unless another process has, or a step here is at one of its last attempts.
 
     A kill takes an attempt of everything in flight in the process. Steps have few, so a step that had bad luck often is
     spared: that a step is given up in the end is no fault of repeating, which is what a drill is about.
