@@ -34,8 +34,11 @@ TENANT = "default"
 Found = TypeVar("Found")
 
 
-async def eventually(look: Callable[[], Awaitable[Found | None]], what: str, deadline_s: float = 30) -> Found:
-    """What `look` finds, as soon as it finds something; fails when the deadline passes."""
+async def eventually(look: Callable[[], Awaitable[Found | None]], what: str, deadline_s: float = 90) -> Found:
+    """What `look` finds, as soon as it finds something; fails when the deadline passes.
+
+    A worker that stops may take a workflow task with it, which the engine learns after ten seconds, each time.
+    """
     loop = asyncio.get_running_loop()
     until = loop.time() + deadline_s
     while True:
@@ -109,7 +112,7 @@ class House:
         assert row is not None
         return row
 
-    async def reaches(self, run_id: UUID, status: str, *, turn: int | None = None, deadline_s: float = 30) -> RunRow:
+    async def reaches(self, run_id: UUID, status: str, *, turn: int | None = None, deadline_s: float = 90) -> RunRow:
         """The run's row once it has `status` (in `turn`)."""
 
         async def look() -> RunRow | None:
