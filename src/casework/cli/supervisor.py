@@ -155,11 +155,6 @@ class Stack:
         kill_family(pid)
         return pid
 
-    async def stop_worker(self, worker: Service) -> None:
-        """Let a worker drain and end. It is not restarted."""
-        self.workers.remove(worker)
-        await _end([worker])
-
     async def wait_ready(self, worker: Service) -> None:
         """Wait until a worker polls the task queue.
 

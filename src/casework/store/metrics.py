@@ -14,8 +14,7 @@ from uuid import UUID
 
 from casework.store import queries
 from casework.store.database import Connection
-from casework.store.paging import checked_limit
-from casework.store.rows import RunMetricsRow, StepRow, TurnMetricsRow
+from casework.store.rows import RunMetricsRow, TurnMetricsRow
 
 _SQL = queries.load("metrics")
 By = Literal["hour", "day"]
@@ -107,8 +106,3 @@ async def retries(conn: Connection, tenant: str, since: datetime) -> list[RetryM
     """Attempts that failed, were lost or came late since an instant, by tool and model."""
     params = {"tenant": tenant, "since": since}
     return await queries.many(conn, _SQL["retries"], params, RetryMetrics, prepare=False)
-
-
-async def in_flight(conn: Connection, tenant: str, limit: int = 200) -> list[StepRow]:
-    """Steps that are STARTED, longest first; one with an `error` is between two attempts or in its next."""
-    return await queries.many(conn, _SQL["in_flight"], {"tenant": tenant, "limit": checked_limit(limit)}, StepRow)

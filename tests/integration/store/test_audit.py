@@ -11,7 +11,7 @@ import pytest
 
 from casework.errors import InputError
 from casework.projection import ContextEntry, Entry, LogEntry, StepEntry
-from casework.store import audit, ledger, messages, metrics, policy, runs
+from casework.store import audit, ledger, messages, metrics, policy, runs, steps
 from casework.store.database import Database
 from casework.values import dumps, loads
 from tests.integration.store.cases import (
@@ -208,7 +208,7 @@ async def test_limits_hold_everywhere(db: Database, run_id: UUID, limit: int) ->
         lambda conn: runs.events(conn, TENANT, run_id, 0, limit),
         lambda conn: runs.logs(conn, TENANT, run_id, 0, limit),
         lambda conn: messages.page(conn, TENANT, run_id, 0, limit),
-        lambda conn: metrics.in_flight(conn, TENANT, limit),
+        lambda conn: steps.page_of_run(conn, TENANT, run_id, None, limit),
     ):
         async with db.transaction() as conn:
             with pytest.raises(InputError, match="is not between 1 and 500"):

@@ -12,12 +12,13 @@ import pytest
 from casework import ids
 from casework.errors import ConflictError
 from casework.projection import StepEntry
-from casework.store import ledger, metrics, runs, totals
+from casework.store import ledger, metrics, runs, steps, totals
 from casework.store.database import Database
 from casework.store.results import NOOP, STALE, WRITTEN, WriteResult
 from casework.values import dumps, loads
 from tests.integration.store.cases import (
     PATH,
+    START,
     TENANT,
     apply,
     at,
@@ -179,7 +180,7 @@ async def test_failure_that_is_tried_again_shows(db: Database, run_id: UUID) -> 
     await claim(db, tool_claim(run_id))
     assert [await fail(db, run_id, 1), await fail(db, run_id, 1)] == [WRITTEN, NOOP]
     async with db.transaction() as conn:
-        retrying = (await metrics.in_flight(conn, TENANT))[0]
+        (retrying,) = (await steps.page(conn, steps.Wanted(TENANT, "retrying", START))).rows
     assert (retrying.state, retrying.attempt, retrying.error) == ("STARTED", 1, "503 from the bureau")
     await claim(db, tool_claim(run_id))
     await commit(db, done(run_id, 2))

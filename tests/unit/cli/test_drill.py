@@ -18,7 +18,7 @@ from casework.examples.loan_underwriting import app as loan
 def test_without_an_application_a_shipped_one_is_drilled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: str
 ) -> None:
-    """DA-26. Only where nothing names another: the option, the environment, the file in the folder."""
+    """Only where nothing names another: the option, the environment, the file in the folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CASEWORK_APP", raising=False)
     other = SAMPLE if shipped == SHIPPED else SHIPPED

@@ -30,7 +30,7 @@ SWEPT = LastSweep(scheduled=True, at=NOW - timedelta(seconds=40), report=SweepRe
     ],
 )
 def test_a_sweep_that_is_late_paused_or_gone_is_told(found: LastSweep, state: str, says: str) -> None:
-    """DA-8. Lost runs are found by the sweep alone, so whether it comes is a line of its own."""
+    """Lost runs are found by the sweep alone, so whether it comes is a line of its own."""
     line = lines.sweep(found, NOW)
     assert line.state == state
     assert says in line.text

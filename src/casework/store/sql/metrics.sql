@@ -159,11 +159,3 @@ cross join lateral (
 where a.tenant = %(tenant)s and a.outcome in ('FAILED', 'LOST', 'LATE') and a.started_at >= %(since)s
 group by s.kind, s.name
 order by s.kind, s.name
-
--- name: in_flight
-select step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, result, error,
-       cleaned, started_at, updated_at, ended_at
-from agent_ops.agent_steps
-where tenant = %(tenant)s and state = 'STARTED'
-order by started_at
-limit %(limit)s
