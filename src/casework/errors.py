@@ -21,6 +21,7 @@
     │   │   └── StoreUnavailableError the database cannot be reached; costs no attempt
     │   ├── ToldError                 the model is told and goes on (tell the model)
     │   └── FatalError                the run ends FAILED (fail the run)
+    │       ├── AttemptsUsedError     the ledger holds all attempts of the step; it did not act again
     │       ├── ConflictError         a row is not what this write may touch
     │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
     ├── UnreachableError              a server cannot be reached, or says that it is not ready
@@ -154,6 +155,10 @@ class ToldError(OperationError):
 
 class FatalError(OperationError):
     """The run cannot go on and ends FAILED with this reason."""
+
+
+class AttemptsUsedError(FatalError):
+    """The ledger holds as many attempts of the step as its policy allows; it is given up, and did not act again."""
 
 
 class ConflictError(FatalError):

@@ -87,6 +87,8 @@ class ModelCall:
     context: Mapping[str, Any] = field(default_factory=dict)
     model: str | None = None
     outbox: tuple[Mapping[str, Any], ...] = ()
+    attempts: int = 0
+    """Most that the ledger may hold; 0: as the engine counts them."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class ToolCall:
     arguments: Mapping[str, Any] | None = None
     context: Mapping[str, Any] = field(default_factory=dict)
     outbox: tuple[Mapping[str, Any], ...] = ()
+    attempts: int = 0
+    """Most that the ledger may hold; 0: as the engine counts them."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import Worker
 
@@ -119,7 +120,17 @@ class House:
             row = await self.run(run_id)
             return row if row.status == status and turn in (None, row.turn) else None
 
-        return await eventually(look, f"run {run_id} is {status}", deadline_s)
+        try:
+            return await eventually(look, f"run {run_id} is {status}", deadline_s)
+        except AssertionError as error:
+            error.add_note(await self.story(run_id))
+            raise
+
+    async def story(self, run_id: UUID) -> str:
+        """What a failed test needs to be understood: where the row stands, and what the engine did when."""
+        history = await self.client.get_workflow_handle(str(run_id)).fetch_history()
+        told = [f"{e.event_time.ToJsonString()} {EventType.Name(e.event_type)}" for e in history.events]
+        return "\n".join([f"row: {(await self.run(run_id)).status}", *told])
 
     async def steps(self, run_id: UUID) -> list[StepRow]:
         async with self.db.transaction() as conn:

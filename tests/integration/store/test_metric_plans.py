@@ -53,7 +53,6 @@ WINDOW = {"tenant": TENANT, "since": START, "workflow": None}
 ASKED: dict[str, dict[str, Any]] = {
     "metrics.workflows": {**WINDOW, "by": "hour", "series": False},
     "metrics.retries": WINDOW,
-    "metrics.in_flight": {"tenant": TENANT, "limit": 200},
     "totals.ended": {},
     "totals.live": {},
     "totals.waiting": {},

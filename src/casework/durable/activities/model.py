@@ -65,7 +65,7 @@ class ModelActivity:
                 await messages.write(
                     conn, tenant, owner, path=call.path, position=position, agent=call.agent, role="user", content=words
                 )
-            claimed = await claim(conn, _claim_of(call, said))
+            claimed = await claim(conn, _claim_of(call, said), call.attempts)
             if claimed.state != "claimed":
                 return claimed, []
             return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent)

@@ -13,7 +13,14 @@ from uuid import UUID
 from casework.agents.toolbox import Toolbox
 from casework.app import App
 from casework.durable.contracts import ModelCall, Owner, ToolCall
-from casework.errors import ConflictError, FatalError, OperationError, RetryableError, StoreUnavailableError
+from casework.errors import (
+    AttemptsUsedError,
+    ConflictError,
+    FatalError,
+    OperationError,
+    RetryableError,
+    StoreUnavailableError,
+)
 from casework.graph.bundle import PinnedWorkflow
 from casework.models.catalogue import Models
 from casework.settings import Settings
@@ -141,14 +148,17 @@ class Attempt:
             return
 
 
-async def claim(conn: Connection, step: StepClaim) -> Claimed:
+async def claim(conn: Connection, step: StepClaim, most: int = 0) -> Claimed:
     """Claim a step. Before it is done again it is seen that its result can be written, as the last one perhaps was not.
 
     Raises:
+        AttemptsUsedError: it would be more than attempt `most` (0: any); the claim is to be rolled back.
         StoreUnavailableError: it cannot; no attempt is used.
         ConflictError: as `ledger.claim`.
     """
     claimed = await ledger.claim(conn, step)
+    if claimed.state == "claimed" and 0 < most < claimed.attempt:
+        raise AttemptsUsedError(f"the worker that ran it was lost, at the last of {most} attempts too")
     if claimed.state == "claimed" and claimed.attempt > 1:
         await health.check_rights(conn)
     return claimed

@@ -74,7 +74,7 @@ class ToolActivity:
         async with recorded(self._services.db, call.owner, call.path), self._services.db.transaction() as conn:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
-            claimed = await claim(conn, _claim_of(call, tool, arguments))
+            claimed = await claim(conn, _claim_of(call, tool, arguments), call.attempts)
             case = await ledger.case_of(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(

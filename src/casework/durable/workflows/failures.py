@@ -96,6 +96,13 @@ def never_started(error: ActivityError) -> bool:
     return cause.type is TimeoutType.HEARTBEAT and error.retry_state is RetryState.TIMEOUT
 
 
+def lost_with_workers(error: ActivityError) -> bool:
+    """Whether the last attempt was lost with its worker. How many of them were begun at all, only the ledger knows: the
+    engine counts one that it hands to a worker which is dead already."""
+    cause, ends = error.cause, RetryState.MAXIMUM_ATTEMPTS_REACHED
+    return isinstance(cause, EngineTimeoutError) and cause.type is TimeoutType.HEARTBEAT and error.retry_state is ends
+
+
 def store_unavailable(error: ActivityError) -> bool:
     """Whether the step could not reach the database; then nothing was done."""
     cause = error.cause

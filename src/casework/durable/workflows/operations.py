@@ -3,7 +3,8 @@
 Two failures use no attempt, because nothing was done: a step that waited in the queue for its whole time, and a step
 that could not reach the database, or that only writes there and never came back. Both are scheduled again for as long
 as it takes; a run that outlives its workers must not die of a database restart. Afterwards the run tells that it waited
-for the database, since nobody could write it meanwhile.
+for the database, since nobody could write it meanwhile. A step whose worker was lost at its last attempt is scheduled
+again too, a few times: the ledger says whether it has an attempt left.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +23,7 @@ from casework.durable import contracts, policies
 from casework.durable.policies import OperationPolicy
 from casework.durable.workflows.failures import (
     StepFailedError,
+    lost_with_workers,
     never_started,
     reason_of,
     step_failure,
@@ -40,6 +43,10 @@ QUEUED_LIMIT = 500
 """How often a step whose time passed in the queue is scheduled again: more than a day, for a model."""
 
 
+LOST_ROUNDS = 5
+"""How often a step whose worker was lost at its last attempt is scheduled again, for the attempts that nobody began."""
+ASKS_THE_LEDGER = "asks-the-ledger"
+"""The change since which the ledger says how many attempts a step had whose worker was lost."""
 WAITS_OUT_HANGS = "waits-out-hangs"
 """The change since which a write that hung at every attempt is tried again, and does not end the run."""
 TELLS_STORE_WAITS = "tells-store-waits"
@@ -51,15 +58,15 @@ class StoreWait:
 
     def __init__(self) -> None:
         self.since: datetime | None = None
-        self._pauses = 0
+        self.pauses = 0
         self._reason = ""
 
     async def pause(self, error: ActivityError) -> None:
         """Wait before the next round of attempts, each time longer."""
         self.since = self.since or workflow.now()
         self._reason = reason_of(error)
-        pause = policies.STORE_PATIENCE[min(self._pauses, len(policies.STORE_PATIENCE) - 1)]
-        self._pauses += 1
+        pause = policies.STORE_PATIENCE[min(self.pauses, len(policies.STORE_PATIENCE) - 1)]
+        self.pauses += 1
         await workflow.sleep(pause, summary="waits for the database")
 
     def told(self) -> dict[str, Any]:
@@ -95,10 +102,11 @@ class Operations:
         Raises:
             StepFailedError: attempts used up, or an error that is not retried.
         """
-        queued, wait = 0, StoreWait()
+        queued, lost, wait = 0, 0, StoreWait()
         while True:
+            most = policy.attempts + wait.pauses if lost else 0
             try:
-                result = await self._once(activity, path, policy, reply, request)
+                result = await self._once(activity, path, policy, reply, request, most)
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise
@@ -106,6 +114,8 @@ class Operations:
                     await wait.pause(error)
                 elif never_started(error) and queued < QUEUED_LIMIT:
                     queued += 1
+                elif lost < LOST_ROUNDS and _asks_the_ledger(policy, error):
+                    lost += 1
                 else:
                     self._tell(path, wait)
                     failure = step_failure(path, error, of_model=policy is policies.MODEL)
@@ -134,12 +144,18 @@ class Operations:
         policy: OperationPolicy,
         reply: type[Reply],
         request: Callable[[tuple[dict[str, Any], ...]], Any],
+        most: int,
     ) -> Reply:
         parcel = self._journal.outbox.take()
         landed = False
         try:
+            call = request(parcel.entries)
             result: Reply = await workflow.execute_activity(
-                activity, request(parcel.entries), activity_id=activity_id(path), result_type=reply, **policy.options()
+                activity,
+                replace(call, attempts=most) if most else call,
+                activity_id=activity_id(path),
+                result_type=reply,
+                **policy.options(),
             )
             landed = True
             return result
@@ -171,6 +187,11 @@ class Operations:
 def _hangs(policy: OperationPolicy, error: ActivityError) -> bool:
     """Whether a write of rows alone never came back: a lock that is held, a disk that stands still."""
     return policy is policies.STORE and timed_out(error) and workflow.patched(WAITS_OUT_HANGS)
+
+
+def _asks_the_ledger(policy: OperationPolicy, error: ActivityError) -> bool:
+    """Whether only the ledger knows how many of the attempts were begun. Writes of rows alone have no step there."""
+    return policy is not policies.STORE and lost_with_workers(error) and workflow.patched(ASKS_THE_LEDGER)
 
 
 def activity_id(path: str) -> str:
