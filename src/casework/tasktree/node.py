@@ -22,7 +22,7 @@ from casework.tasktree.errors import (
 )
 from casework.tasktree.mechanics import doom, hand_to_parent, move
 from casework.tasktree.paths import checked_name, path_of
-from casework.tasktree.states import CLOSED, FAILED, RECEIVED, STRAY, NodeState, Stage
+from casework.tasktree.states import CLOSED, DOOMED, FAILED, RECEIVED, SPARED, STRAY, NodeState, Stage
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
@@ -135,6 +135,11 @@ class TaskNode:
     def exception(self) -> BaseException | None:
         """The error that ended the node, or that its body raised while it was terminated."""
         return None if self._rare is None else self._rare.error
+
+    @property
+    def terminating(self) -> bool:
+        """Whether the node was told to end and has not yet: code that may have swallowed its cancellation can ask."""
+        return self._state is NodeState.ACTIVE and bool(self._flags & (DOOMED | SPARED))
 
     @property
     def data(self) -> dict[str, Any]:

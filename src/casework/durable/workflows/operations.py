@@ -32,6 +32,7 @@ from casework.durable.workflows.failures import (
 )
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import Parcel, StepEntry
+from casework.tasktree import NoCurrentNodeError, current_node
 from casework.values import instant
 
 Reply = TypeVar("Reply")
@@ -49,6 +50,8 @@ ASKS_THE_LEDGER = "asks-the-ledger"
 """The change since which the ledger says how many attempts a step had whose worker was lost."""
 WAITS_OUT_HANGS = "waits-out-hangs"
 """The change since which a write that hung at every attempt is tried again, and does not end the run."""
+SEES_LATE_CANCELS = "sees-late-cancels"
+"""The change since which a cancellation that reaches a run together with a step's result is not lost."""
 TELLS_STORE_WAITS = "tells-store-waits"
 """The change since which a run has an event for each step that waited for the database."""
 
@@ -158,9 +161,11 @@ class Operations:
                 **policy.options(),
             )
             landed = True
-            return result
         finally:
             self._land(parcel, landed)
+        if _cancelled_meanwhile() and workflow.patched(SEES_LATE_CANCELS):
+            raise asyncio.CancelledError
+        return result
 
     def _land(self, parcel: Parcel, landed: bool) -> None:
         if landed:
@@ -192,6 +197,14 @@ def _hangs(policy: OperationPolicy, error: ActivityError) -> bool:
 def _asks_the_ledger(policy: OperationPolicy, error: ActivityError) -> bool:
     """Whether only the ledger knows how many of the attempts were begun. Writes of rows alone have no step there."""
     return policy is not policies.STORE and lost_with_workers(error) and workflow.patched(ASKS_THE_LEDGER)
+
+
+def _cancelled_meanwhile() -> bool:
+    """Whether the node that waits was told to end. The SDK swallows a cancellation whose activity is back by then."""
+    try:
+        return current_node().terminating
+    except NoCurrentNodeError:
+        return False
 
 
 def activity_id(path: str) -> str:
