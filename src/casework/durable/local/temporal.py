@@ -29,6 +29,8 @@ from casework.errors import LocalStackError
 
 START_TIMEOUT_S = 60.0
 PORT_TRIES = 3
+LONGEST_PANIC = 400
+"""Lines. The server has ports of its own too, and where one was taken meanwhile it ends with a long trace."""
 POLL_SECONDS = 0.05
 
 STOP_STEPS = (StopStep(signal.SIGTERM, 10.0),)
@@ -106,13 +108,18 @@ class LocalTemporal:
             self._server.spawn(self._command(program), env=_environment(), cwd=self._folder)
             if await self._wait_ready():
                 return
-            if "address already in use" not in self._server.log_tail():
+            if "address already in use" not in self._server.log_tail(LONGEST_PANIC):
                 break
             self._server.claim()
         raise LocalStackError(
             f"The Temporal server in {self._folder} did not start (exit code {self._server.exit_code}). "
-            f"Its last words ({self._server.log}):\n{self._server.log_tail()}"
+            f"Its last words ({self._server.log}):\n{self._last_words()}"
         )
+
+    def _last_words(self) -> str:
+        """The end of the log; where that is a trace, what the trace is of comes first."""
+        lines = self._server.log_tail(LONGEST_PANIC).splitlines()
+        return "\n".join([line for line in lines[:-15] if line.startswith("panic:")] + lines[-15:])
 
     def _command(self, program: Path) -> Sequence[str]:
         # Relative to the working folder: the server reads the name as a URL, where ?, # and % would lead elsewhere.
