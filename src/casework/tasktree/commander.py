@@ -132,11 +132,12 @@ class Commander(TaskNode):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        dropped = error is not None and self._lets_go(error)
         self._leave_context()
         if error is None:
             await self._wind_up()
             return
-        if not self._lets_go(error):
+        if not dropped:
             body_failed(self, error)
             await self._wind_up(judge=False)
 
@@ -306,8 +307,14 @@ class Commander(TaskNode):
             raise asyncio.CancelledError
 
     def _lets_go(self, error: BaseException) -> bool:
-        """Whether `error` only means that nobody will run this code any further."""
-        return isinstance(error, GeneratorExit) or self._drops()
+        """Whether `error` only means that nobody will run this code any further.
+
+        A coroutine that is thrown away is closed from elsewhere; a body may raise the same error by itself.
+        """
+        if isinstance(error, GeneratorExit):
+            here = HERE.get()
+            return here is None or here._commander is not self
+        return self._drops()
 
     def _all_ended(self) -> None:
         if not self._done.done():
