@@ -7,6 +7,15 @@ from typing import Any
 import pytest
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick_collections() -> Any:
+    """What the test tools hold is left out of the garbage collections below, which else take most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 async def _no_noise() -> Any:
     """No test here leaves a task behind, or an exception that nobody retrieved."""
