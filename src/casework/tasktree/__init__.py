@@ -1,7 +1,7 @@
 """The task tree: Commander, Jobs and handlers, in process, on asyncio alone.
 
 Belongs here: how nodes start, end, fail and are terminated; their paths; callbacks and the listener. The same code
-runs under `asyncio.run` and inside a durable workflow, so there is no clock, no thread, no randomness, no set whose
+runs under `asyncio.run` and inside a durable workflow, so there is no clock but the loop's, no randomness, no set whose
 order matters, and no import of any other package of Casework. Does not belong here: what a Job is for, storage,
 retries, tracing. Those are listeners and Jobs written above.
 """
@@ -20,15 +20,21 @@ from casework.tasktree.errors import (
     NodeFailedError,
     NodeNameError,
     NodeTerminatedError,
+    NotACommanderError,
     NotAHandlerError,
     NotAJobError,
     NotAsyncError,
+    NotAtRestError,
     NotAttachedError,
+    OptionError,
+    ThreadsRefusedError,
+    TimeLimitError,
     TreeError,
 )
 from casework.tasktree.handlers import HandlerNode, call, handler
 from casework.tasktree.job import Job, submit
 from casework.tasktree.node import TaskNode
+from casework.tasktree.sending import send
 from casework.tasktree.states import NodeState, Stage
 
 __all__ = [
@@ -47,16 +53,22 @@ __all__ = [
     "NodeNameError",
     "NodeState",
     "NodeTerminatedError",
+    "NotACommanderError",
     "NotAHandlerError",
     "NotAJobError",
     "NotAsyncError",
+    "NotAtRestError",
     "NotAttachedError",
+    "OptionError",
     "Stage",
     "TaskNode",
+    "ThreadsRefusedError",
+    "TimeLimitError",
     "TreeError",
     "call",
     "current_node",
     "exit_run",
     "handler",
+    "send",
     "submit",
 ]

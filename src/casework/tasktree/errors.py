@@ -8,10 +8,15 @@ TreeError
 ├── AlreadyAttachedError        a node has one place: make a new object
 ├── NoCurrentNodeError          outside any node: name the parent
 ├── NotAJobError                only Jobs are submitted
+├── NotACommanderError          only a Commander takes Jobs that are sent
 ├── NotAHandlerError            only handlers are called
 ├── NotAsyncError               `task` of a Job, or a handler, is not an `async def`
 ├── NodeNameError               a name must be a text with something in it
 ├── EndlessWaitError            this wait could never end
+├── TimeLimitError              the node did not end within its time limit (a TimeoutError, too)
+├── OptionError                 a limit or another option has no possible value
+├── NotAtRestError              nothing was at rest under this path when the counters were exported
+├── ThreadsRefusedError         the event loop takes no calls from other threads
 ├── IllegalTransitionError      a node that has ended was moved again: a fault of the tree itself
 ├── CommanderBusyError          the Commander runs already
 └── CommanderNotRunningError    the Commander does not run
@@ -57,6 +62,10 @@ class NotAJobError(TreeError):
     """Something was submitted that is not a Job object."""
 
 
+class NotACommanderError(TreeError):
+    """Something that is no Commander was to take a Job."""
+
+
 class NotAHandlerError(TreeError):
     """Something was called that is not a call of a handler."""
 
@@ -71,6 +80,22 @@ class NodeNameError(TreeError):
 
 class EndlessWaitError(TreeError):
     """The awaited node cannot end before the one that awaits it."""
+
+
+class TimeLimitError(TreeError, TimeoutError):
+    """The node did not end within the time that `within` gave it, and was ended."""
+
+
+class OptionError(TreeError, ValueError):
+    """An option of a Commander or a node has a value that it cannot have."""
+
+
+class NotAtRestError(TreeError):
+    """The node is to be re-opened, but none was at rest under its path in the run whose counters were given."""
+
+
+class ThreadsRefusedError(TreeError):
+    """The event loop takes no calls from other threads: in a durable workflow, for one, they could not be replayed."""
 
 
 class IllegalTransitionError(TreeError):

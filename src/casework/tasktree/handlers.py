@@ -15,6 +15,7 @@ from casework.tasktree.errors import (
     NotAHandlerError,
     NotAsyncError,
 )
+from casework.tasktree.limits import arm
 from casework.tasktree.mechanics import adopt, body_failed, body_over, refusal
 from casework.tasktree.node import TaskNode
 from casework.tasktree.states import ABSORBED, REFUSES, STARTED, Stage
@@ -52,7 +53,10 @@ class HandlerNode(TaskNode, Generic[R]):
         self._flags |= STARTED
         HERE.set(self)
         commander = self._commander
+        self._began = commander._time()
         try:
+            if self._rare is not None and self._rare.limit is not None:
+                arm(self, self._rare.limit)
             if self._callbacks is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
             elif commander._listener is not None:
@@ -83,6 +87,16 @@ def handler(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Handle
     return make
 
 
+def check_handler(node: object) -> None:
+    """That `node` can be called as far as its kind goes.
+
+    Raises:
+        NotAHandlerError: it is not what calling a `@handler` function gives.
+    """
+    if not isinstance(node, HandlerNode):
+        raise NotAHandlerError(f"{node!r} is not a call of a handler. Pass what a function under @handler returns.")
+
+
 def call(node: H, parent: TaskNode | None = None) -> H:
     """Start the handler call `node` at once as a child of the running node, or of `parent`, and return it.
 
@@ -92,10 +106,13 @@ def call(node: H, parent: TaskNode | None = None) -> H:
         AlreadyAttachedError: `node` was called before.
         TreeError: the parent, or the caller, has ended or is being ended; the subclass says which.
     """
-    if not isinstance(node, HandlerNode):
-        raise NotAHandlerError(f"{node!r} is not a call of a handler. Pass what a function under @handler returns.")
+    check_handler(node)
     adopt(placed_under(node, parent), node)
-    node._task = node._commander._create_task(node._drive())
+    commander = node._commander
+    if commander._slots is None:
+        node._task = commander._create_task(node._drive(), name=node._name)
+    else:
+        commander._slots.start(node)
     return node
 
 

@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from typing import Any, ClassVar, Self, TypeVar
+import types
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from casework.tasktree.callbacks import await_stages, notify, run_stages
 from casework.tasktree.context import HERE
 from casework.tasktree.errors import NotAJobError, NotAsyncError
 from casework.tasktree.handlers import HandlerNode, placed_under
+from casework.tasktree.limits import arm
 from casework.tasktree.mechanics import adopt, body_failed, body_over
 from casework.tasktree.node import TaskNode
 from casework.tasktree.paths import checked_name
-from casework.tasktree.states import ABSORBED, CONTINUED, DOOMED, SPARED, STARTED, NodeState, Stage
+from casework.tasktree.queue import checked_priority
+from casework.tasktree.states import ABSORBED, CONTINUED, DOOMED, ISOLATES, SPARED, STARTED, NodeState, Stage
+from casework.tasktree.waits import check_place
+
+if TYPE_CHECKING:
+    from casework.tasktree.limits import Slots
+    from casework.tasktree.rare import Rare
 
 J = TypeVar("J", bound="Job")
 
@@ -28,6 +37,7 @@ class Job(TaskNode):
 
     __slots__ = ("_context",)
 
+    _queues: ClassVar[bool] = True
     _end_stage: ClassVar[Stage] = Stage.AT_JOB_END
     _context: contextvars.Context
 
@@ -54,7 +64,10 @@ class Job(TaskNode):
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
         self._flags |= STARTED
         HERE.set(self)
+        self._began = self._commander._time()
         try:
+            if self._rare is not None and self._rare.limit is not None:
+                arm(self, self._rare.limit)
             if self._callbacks is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_JOB_START,)))
             elif self._commander._listener is not None:
@@ -69,16 +82,20 @@ class Job(TaskNode):
             body_failed(self, error)
         if self._commander._is_unwinding is None or not self._commander._drops():
             body_over(self)
-            self._commander._next_after(self)
+            self._commander._queue.next_after(self)
 
     async def _continue(self, node: HandlerNode[Any]) -> Any:
         """Go on as the handler call `node`, out of the queue; if it was called already, wait for it."""
         if self._flags & (DOOMED | SPARED):
             raise asyncio.CancelledError
-        self._commander._next_after(self)
+        self._commander._queue.next_after(self)
         if node._state is not NodeState.PENDING or node._flags:
             return await node
         node._flags |= ABSORBED
+        if node._rare is not None:
+            self._take_over(node._rare)
+        if self._commander._slots is not None:
+            await self._slot(self._commander._slots)
         callbacks = node._callbacks
         if callbacks is not None:
             self.merge(callbacks)
@@ -86,23 +103,59 @@ class Job(TaskNode):
             await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
         return await node._function(*node._args, **node._kwargs)
 
+    def _take_over(self, rare: Rare) -> None:
+        """What the handler call that continues the Job was told counts for the Job from now on."""
+        if rare.limit is not None:
+            arm(self, rare.limit)
+        if rare.isolates:
+            self._flags |= ISOLATES
+        if rare.data:
+            self.data.update(rare.data)
+
+    @types.coroutine
+    def _slot(self, slots: Slots) -> Generator[Any, None, None]:
+        yield from slots.take(self)
+
+    def _launch(self) -> None:
+        """Start the body, in the context that the Job was submitted in."""
+        self._task = self._commander._create_task(self._drive(), name=self._name, context=self._context)
+        del self._context
+
     def _never_started(self) -> None:
         self._commander._dropped += 1
-        self._commander._next_after(self)
+        self._commander._queue.next_after(self)
 
 
-def submit(job: J, parent: TaskNode | None = None) -> J:
+def check_job(job: object) -> None:
+    """That `job` can be submitted as far as its kind goes.
+
+    Raises:
+        NotAJobError: it is no object of a subclass of Job.
+    """
+    if not isinstance(job, Job):
+        raise NotAJobError(f"{job!r} is not a Job. Pass an object of a subclass of Job.")
+
+
+def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
     """Queue `job` as a child of the running node, or of `parent`, and return it.
+
+    The higher `priority` has its turn first; among equals, the one that was submitted first.
 
     Raises:
         NotAJobError: `job` is not a Job object.
         NoCurrentNodeError: no node is running and no parent was given.
         AlreadyAttachedError: the same object was submitted before.
+        OptionError: `priority` is no whole number.
+        EndlessWaitError: the Job whose turn it is waits for the parent, and so would wait for this one.
         TreeError: the parent, or the submitter, has ended or is being ended; the subclass says which.
     """
-    if not isinstance(job, Job):
-        raise NotAJobError(f"{job!r} is not a Job. Pass an object of a subclass of Job.")
-    adopt(placed_under(job, parent), job)
+    check_job(job)
+    if priority:
+        checked_priority(priority)
+    place = placed_under(job, parent)
+    if place._state is NodeState.ACTIVE:
+        check_place(place, job)
+    adopt(place, job)
     job._context = contextvars.copy_context()
-    job._commander._enqueue(job)
+    job._commander._enqueue(job, priority)
     return job

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
+from casework.tasktree.counters import take_place
 from casework.tasktree.errors import (
     AlreadyAttachedError,
     CommanderNotRunningError,
@@ -22,6 +23,7 @@ from casework.tasktree.errors import (
     NodeEndedError,
     NodeFailedError,
     NodeTerminatedError,
+    OptionError,
     TreeError,
 )
 from casework.tasktree.states import (
@@ -30,9 +32,12 @@ from casework.tasktree.states import (
     CONTINUED,
     DOOMED,
     FAILED,
+    HOLDS,
+    ISOLATES,
     LEGAL,
     RECEIVED,
     REFUSES,
+    RELEASED,
     SEALED,
     SPARED,
     STARTED,
@@ -44,9 +49,12 @@ from casework.tasktree.states import (
 if TYPE_CHECKING:
     from casework.tasktree.node import TaskNode
 
+Keep = Literal["all", "failed", "none"]
 _PENDING = NodeState.PENDING
 _ACTIVE = NodeState.ACTIVE
 _COMPLETED = NodeState.COMPLETED
+UNSWEPT = 8
+"""Released children that a list of children may hold before it is made anew, if they are more than half of it."""
 
 
 def move(node: TaskNode, state: NodeState) -> None:
@@ -74,12 +82,16 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
     commander = parent._commander
     if commander._is_unwinding is not None:
         commander._stop_if_dropped()
-    name = node._name
     if parent._children is None or parent._counters is None:
         parent._children = []
         parent._counters = parent._counters or {}
+        parent._gone = 0
+    if node._rare is not None and (node._rare.ordinal or node._rare.isolates):
+        take_place(parent, node, node._rare)
+    else:
+        name = node._name
+        node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
     parent._children.append(node)
-    node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
     node._parent = parent
     node._commander = commander
     node._open = 1
@@ -105,14 +117,35 @@ def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
 
 def body_over(node: TaskNode) -> None:
     """The body of `node` will do nothing more: its children's errors reach it now, and it no longer holds itself."""
-    node._flags |= BODY_OVER
+    if node._flags == STARTED and node._open == 1 and node._commander._plain and _ends_plainly(node):
+        return
+    flags = node._flags = node._flags | BODY_OVER
     node._task = None
+    if flags & HOLDS:
+        node._commander._give_back(node)
     if node._rare is not None and node._rare.unreceived:
         _take_children_errors(node)
     if node._flags & (FAILED | DOOMED):
         node._flags |= SEALED
         doom_children(node)
     release(node)
+
+
+def _ends_plainly(node: TaskNode) -> bool:
+    """The short way for most nodes: a body that returned, with nothing below it, and nobody to tell of it."""
+    parent = node._parent
+    if parent is None or node._callbacks is not None or node._waiters is not None or node._rare is not None:
+        return False
+    node._task = None
+    node._open = 0
+    node._flags = STARTED | BODY_OVER | CLOSED
+    node._state = _COMPLETED
+    node._ended = node._commander._time()
+    if parent._open > 1:
+        parent._open -= 1
+    else:
+        release(parent)
+    return True
 
 
 def body_failed(node: TaskNode, error: BaseException) -> None:
@@ -157,6 +190,10 @@ def _end(node: TaskNode) -> bool:
     flags = node._flags
     if node._state is not _ACTIVE:
         raise IllegalTransitionError(f"{node!r} was to end twice. This is a fault of the tree; please report it.")
+    node._ended = node._commander._time()
+    if node._rare is not None:
+        for timer in node._rare.timers:
+            timer.cancel()
     if not flags & (FAILED | DOOMED):
         node._state = _COMPLETED
     else:
@@ -201,12 +238,40 @@ def _close(node: TaskNode) -> None:
     node._flags |= CLOSED
     promised = False
     if node._waiters is not None:
-        for future, in_tree in node._waiters.items():
-            promised = promised or in_tree
+        for future, waiter in node._waiters.items():
+            promised = promised or waiter is not None
             if not future.done():
                 future.set_result(None)
     if node._flags & (FAILED | STRAY) and not promised:
         hand_to_parent(node)
+    if node._commander._keep != "all":
+        _let_go(node, node._parent)
+
+
+def checked_keep(keep: object) -> Keep:
+    """`keep` if a Commander can have it.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    for choice in get_args(Keep):
+        if keep == choice:
+            return choice  # type: ignore[no-any-return]  # get_args has no types
+    raise OptionError(f"keep={keep!r}: give one of {', '.join(get_args(Keep))}.")
+
+
+def _let_go(node: TaskNode, parent: TaskNode | None) -> None:
+    """Take an ended node from its parent's children, unless it failed, or has one that did, and such are kept."""
+    if parent is None:
+        return
+    if node._commander._keep == "failed" and (node._flags & FAILED or node.children):
+        return
+    node._flags |= RELEASED
+    parent._gone += 1
+    children = parent._children
+    if children is not None and parent._gone > UNSWEPT and parent._gone * 2 > len(children):
+        parent._children = [child for child in children if not child._flags & RELEASED]
+        parent._gone = 0
 
 
 # ---- errors upward
@@ -232,7 +297,9 @@ def _take_children_errors(parent: TaskNode) -> None:
     if parent._flags & (FAILED | DOOMED):
         return
     for child in children:
-        if not child._flags & RECEIVED:
+        if child._flags & RECEIVED:
+            continue
+        if not parent._flags & ISOLATES or isinstance(child.exception, parent._commander._passing):
             parent._flags |= FAILED
             error, origin = _carried(child)
             parent._set_failure(error, origin)

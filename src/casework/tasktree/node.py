@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Callable, Generator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from casework.tasktree import drawing
@@ -20,14 +19,31 @@ from casework.tasktree.errors import (
     NodeTerminatedError,
     NotAttachedError,
 )
+from casework.tasktree.limits import checked_seconds
 from casework.tasktree.mechanics import doom, hand_to_parent, move
-from casework.tasktree.paths import checked_name, path_of
-from casework.tasktree.states import CLOSED, DOOMED, FAILED, RECEIVED, SPARED, STRAY, NodeState, Stage
+from casework.tasktree.paths import checked_name, checked_ordinal, path_of
+from casework.tasktree.rare import Rare
+from casework.tasktree.states import (
+    CLOSED,
+    DOOMED,
+    FAILED,
+    HOLDS,
+    LENT,
+    RECEIVED,
+    RELEASED,
+    SPARED,
+    STRAY,
+    NodeState,
+    Stage,
+)
+from casework.tasktree.waits import check_wait
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
 
 _PENDING = NodeState.PENDING
+ERRORS_REMEMBERED = 32
+"""How many of the errors that a body was handed it is known for where they arose, should it raise one of them on."""
 
 
 class TaskNode:
@@ -37,11 +53,15 @@ class TaskNode:
     """
 
     __slots__ = (
+        "_awaits",
+        "_began",
         "_callbacks",
         "_children",
         "_commander",
         "_counters",
+        "_ended",
         "_flags",
+        "_gone",
         "_name",
         "_open",
         "_ordinal",
@@ -54,11 +74,15 @@ class TaskNode:
     )
 
     _is_root: ClassVar[bool] = False
+    _queues: ClassVar[bool] = False  # whether its body waits for its turn
     _end_stage: ClassVar[Stage] = Stage.AT_HANDLER_END
 
     _commander: Commander  # set when the node is attached, like the two below
     _ordinal: int
-    _open: int
+    _open: int  # how many things hold it open: its body, and each child that has not ended
+    _began: float | None  # set when the body starts
+    _ended: float | None  # set when the state is final
+    _gone: int  # children that were released but are still in the list; set with the first child
 
     def _prepare(self, name: str) -> None:
         """Give every slot its first value."""
@@ -70,7 +94,8 @@ class TaskNode:
         self._counters: dict[str, int] | None = None
         self._result: Any = None
         self._task: asyncio.Task[None] | None = None
-        self._waiters: dict[asyncio.Future[None], bool] | None = None
+        self._waiters: dict[asyncio.Future[None], TaskNode | None] | None = None  # None: somebody outside the tree
+        self._awaits: dict[asyncio.Future[None], TaskNode] | None = None  # what the body waits for
         self._callbacks: Callbacks | None = None
         self._rare: Rare | None = None
 
@@ -97,8 +122,10 @@ class TaskNode:
 
     @property
     def children(self) -> tuple[TaskNode, ...]:
-        """The nodes right below, in the order in which they were attached."""
-        return tuple(self._children or ())
+        """The nodes right below, in the order in which they were attached; without those that were released."""
+        if self._children is None:
+            return ()
+        return tuple(child for child in self._children if not child._flags & RELEASED)
 
     @property
     def ancestor_chain(self) -> tuple[TaskNode, ...]:
@@ -142,6 +169,16 @@ class TaskNode:
         return self._state is NodeState.ACTIVE and bool(self._flags & (DOOMED | SPARED))
 
     @property
+    def began(self) -> float | None:
+        """When the body started, in seconds on the Commander's clock; None before that."""
+        return getattr(self, "_began", None)
+
+    @property
+    def ended(self) -> float | None:
+        """When the state became final, in seconds on the Commander's clock; None before that."""
+        return getattr(self, "_ended", None)
+
+    @property
     def data(self) -> dict[str, Any]:
         """A dictionary for whoever wants to keep something with the node."""
         return self._rarely().data
@@ -168,9 +205,42 @@ class TaskNode:
             NodeNameError: not a text, or empty.
             AlreadyAttachedError: the node has its place, and so its path, already.
         """
-        if self._state is not NodeState.PENDING or self._flags:
-            raise AlreadyAttachedError(f"{self!r} has its path already. Name it before it is submitted or called.")
+        self._check_unplaced("Name it")
         self._name = checked_name(name)
+        return self
+
+    def within(self, seconds: float) -> Self:
+        """Give the node, with all below it, `seconds` from the start of its body; only before it is attached.
+
+        When they are over it fails by a TimeLimitError: its body is cancelled, all below it is terminated.
+
+        Raises:
+            OptionError: not a finite number above zero.
+            AlreadyAttachedError: the node has its place already.
+        """
+        self._check_unplaced("Limit it")
+        self._rarely().limit = checked_seconds(seconds)
+        return self
+
+    def isolate(self) -> Self:
+        """Do not fail by errors of children that nobody received: the node goes on and sees them in `children`.
+
+        Raises:
+            AlreadyAttachedError: the node has its place already.
+        """
+        self._check_unplaced("Say so")
+        self._rarely().isolates = True
+        return self
+
+    def reopen(self, ordinal: int) -> Self:
+        """Take the place `name.ordinal` of a node that was at rest when the Commander's counters were exported.
+
+        Raises:
+            OptionError: `ordinal` is no whole number above zero.
+            AlreadyAttachedError: the node has its place already.
+        """
+        self._check_unplaced("Re-open it")
+        self._rarely().ordinal = checked_ordinal(ordinal)
         return self
 
     def on(
@@ -194,7 +264,7 @@ class TaskNode:
             if self._state is NodeState.PENDING:
                 self._start_for(here)
             if not self._is_above(here):
-                yield from self._until_closed(in_tree=here is not None)
+                yield from self._until_closed(here)
             elif not self._state.final:
                 raise EndlessWaitError(f"{here!r} cannot await {self!r}, which ends only after it.")
         return self._outcome(here)
@@ -212,7 +282,7 @@ class TaskNode:
         if self._is_above(HERE.get()):
             await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
         elif not self._flags & CLOSED:
-            await self._until_closed(in_tree=False)
+            await self._until_closed(None)
 
     def __repr__(self) -> str:
         where = path_of(self) if self._parent is not None else self._name
@@ -241,27 +311,62 @@ class TaskNode:
         return step is self
 
     @types.coroutine
-    def _until_closed(self, *, in_tree: bool) -> Generator[Any, None, None]:
+    def _until_closed(self, waiter: TaskNode | None) -> Generator[Any, None, None]:
+        """Wait until the node has ended and its end callbacks are over, as `waiter` or as somebody outside."""
         self._commander._stop_if_dropped()
         if self._waiters is None:
             self._waiters = {}
+        if waiter is not None:
+            check_wait(waiter, self)
         future = self._commander._create_future()
-        self._waiters[future] = in_tree
+        self._waiters[future] = waiter
         try:
-            yield from future
+            if waiter is None:
+                yield from future
+            else:
+                yield from waiter._awaiting(self, future)
         except BaseException:
             del self._waiters[future]
-            if in_tree and self._flags & CLOSED and self._flags & (FAILED | STRAY) and not self._waiters:
+            if waiter is not None and self._flags & CLOSED and self._flags & (FAILED | STRAY) and not self._waiters:
                 hand_to_parent(self)  # cancelled between being woken and looking: the error found no receiver
             raise
         del self._waiters[future]
+
+    def _awaiting(self, awaited: TaskNode, future: asyncio.Future[None]) -> Generator[Any, None, None]:
+        """Wait for `future` as the body of this node, which gives its handler slot back meanwhile."""
+        if self._awaits is None:
+            self._awaits = {}
+        self._awaits[future] = awaited
+        slots = self._commander._slots
+        if slots is not None and self._flags & HOLDS:
+            slots.lend(self)
+        try:
+            yield from future
+        finally:
+            del self._awaits[future]
+        if slots is not None and self._flags & LENT and not self._awaits:
+            yield from slots.take(self)
+
+    def _when_closed(self, act: Callable[[], object], waiter: TaskNode | None) -> None:
+        """Call `act` soon after the node has ended, on behalf of `waiter`, or of somebody outside the tree."""
+        if self._waiters is None:
+            self._waiters = {}
+        future = self._commander._create_future()
+        self._waiters[future] = waiter
+        future.add_done_callback(lambda _: act())
+
+    def _check_unplaced(self, remedy: str) -> None:
+        if self._state is not NodeState.PENDING or self._flags:
+            raise AlreadyAttachedError(f"{self!r} has its path already. {remedy} before it is submitted or called.")
 
     def _outcome(self, here: TaskNode | None) -> Any:
         if self._state is NodeState.COMPLETED:
             return self._result
         if here is not None:
             self._flags |= RECEIVED
-            here._rarely().seen_errors.append(self)
+            seen = here._rarely().seen_errors
+            seen.append(self)
+            del seen[:-ERRORS_REMEMBERED]
         error = self.exception
         if error is None or self._state is NodeState.TERMINATED:
             raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from error
@@ -287,18 +392,3 @@ class TaskNode:
 
     def _add_note(self, note: str) -> None:
         self._rarely().notes.append(note)
-
-
-class Rare:
-    """What most nodes never have."""
-
-    __slots__ = ("data", "error", "notes", "origin", "seen_errors", "traceback", "unreceived")
-
-    def __init__(self) -> None:
-        self.data: dict[str, Any] = {}
-        self.notes: list[str] = []
-        self.error: BaseException | None = None
-        self.traceback: TracebackType | None = None  # as it was when the error left the body; awaiters lengthen it
-        self.origin: TaskNode | None = None  # where the error arose, if elsewhere
-        self.unreceived: list[TaskNode] = []  # failed children whose errors wait for the body to end
-        self.seen_errors: list[TaskNode] = []  # nodes whose errors the body was handed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from casework.tasktree.errors import NodeNameError, NotAttachedError
+from casework.tasktree.errors import NodeNameError, NotAttachedError, OptionError
 
 if TYPE_CHECKING:
     from casework.tasktree.node import TaskNode
@@ -35,6 +35,22 @@ def checked_name(name: object) -> str:
     return name
 
 
+def checked_ordinal(ordinal: object) -> int:
+    """`ordinal` if a place can have it.
+
+    Raises:
+        OptionError: it is no whole number above zero.
+    """
+    if not isinstance(ordinal, int) or isinstance(ordinal, bool) or ordinal < 1:
+        raise OptionError(f"{ordinal!r} is no ordinal. Give the whole number at the end of the path, from 1.")
+    return ordinal
+
+
+def last_step(node: TaskNode) -> str:
+    """The last part of the path of `node`, which has an ordinal: `name.ordinal`."""
+    return f"{encoded(node._name)}.{node._ordinal}"
+
+
 def path_of(node: TaskNode) -> str:
     """The path of `node`; the root's is empty.
 
@@ -44,7 +60,7 @@ def path_of(node: TaskNode) -> str:
     steps: list[str] = []
     step = node
     while (parent := step._parent) is not None:
-        steps.append(f"{encoded(step._name)}.{step._ordinal}")
+        steps.append(last_step(step))
         step = parent
     if not step._is_root:
         raise NotAttachedError(f"{node!r} has no path before it is submitted or called.")

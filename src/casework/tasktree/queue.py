@@ -1,0 +1,71 @@
+"""The Commander's queue of Jobs: one body at a time, the higher priority first, else in the order of submission."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from casework.tasktree.errors import OptionError
+from casework.tasktree.states import BODY_OVER
+
+if TYPE_CHECKING:
+    from casework.tasktree.job import Job
+
+
+class JobQueue:
+    """Jobs whose bodies are still to run, and the one whose turn it is (`head`)."""
+
+    __slots__ = ("_arrived", "_plain", "_ranked", "head")
+
+    def __init__(self) -> None:
+        self.head: Job | None = None
+        self._plain: deque[Job] = deque()
+        self._ranked: list[tuple[int, int, Job]] = []  # a heap: negated priority, order of arrival, Job
+        self._arrived = 0
+
+    def put(self, job: Job, priority: int = 0) -> None:
+        """Queue `job`; it starts at once where nobody's turn it is."""
+        if priority:
+            self._arrived += 1
+            heapq.heappush(self._ranked, (-priority, self._arrived, job))
+        else:
+            self._plain.append(job)
+        if self.head is None:
+            self._start_next()
+
+    def next_after(self, job: Job) -> None:
+        """`job` gives up its turn, if it has it."""
+        if self.head is job:
+            self._start_next()
+
+    def __iter__(self) -> Iterator[Job]:
+        """The Jobs that wait, in no particular order."""
+        yield from (job for job in self._plain if not job._flags & BODY_OVER)
+        yield from (job for _, _, job in self._ranked if not job._flags & BODY_OVER)
+
+    def _start_next(self) -> None:
+        self.head = None
+        while (job := self._pop()) is not None:
+            if not job._flags & BODY_OVER:
+                self.head = job
+                job._launch()
+                return
+
+    def _pop(self) -> Job | None:
+        ranked, plain = self._ranked, self._plain
+        if ranked and (ranked[0][0] < 0 or not plain):
+            return heapq.heappop(ranked)[2]
+        return plain.popleft() if plain else None
+
+
+def checked_priority(priority: object) -> int:
+    """`priority` if it is a whole number.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise OptionError(f"priority={priority!r}: a priority is a whole number, the higher the sooner; 0 is usual.")
+    return priority

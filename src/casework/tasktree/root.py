@@ -1,0 +1,314 @@
+"""The root of a tree as the mechanics see it: its queue and slots, and how a run begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Mapping
+from contextvars import Token
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from casework.tasktree.callbacks import await_stages, run_stages
+from casework.tasktree.context import HERE
+from casework.tasktree.counters import checked
+from casework.tasktree.errors import CommanderBusyError, NodeTerminatedError
+from casework.tasktree.job import Job
+from casework.tasktree.limits import Clock, arm, slots_for
+from casework.tasktree.mechanics import (
+    Keep,
+    body_over,
+    cancel_again,
+    checked_keep,
+    doom_children,
+    end_stages,
+    move,
+)
+from casework.tasktree.node import TaskNode
+from casework.tasktree.queue import JobQueue
+from casework.tasktree.states import BODY_OVER, CLOSED, DOOMED, FAILED, ISOLATES, SEALED, SPARED, NodeState, Stage
+from casework.tasktree.threads import Mailbox
+
+if TYPE_CHECKING:
+    from casework.tasktree.commander import Commander
+
+Listener = Callable[[TaskNode, Stage], None]
+ErrorHook = Callable[[TaskNode, Stage, BaseException], object]
+
+
+def _caused_by_cancel(error: BaseException) -> bool:
+    """Whether `error` is a cancellation, or was raised because of one.
+
+    Told by the name of the class, which asyncio, concurrent.futures and durable engines share without a common base.
+    """
+    step: BaseException | None = error
+    while step is not None and type(step).__name__ != "CancelledError":
+        step = step.__cause__
+    return step is not None
+
+
+def _quick_time(clock: Clock) -> Callable[[], float]:
+    """`clock.time`; of a loop of asyncio itself that is the system's monotonic clock, without the way round."""
+    if getattr(type(clock), "time", None) is asyncio.BaseEventLoop.time:
+        return time.monotonic
+    return clock.time
+
+
+def _quick_tasks(loop: asyncio.AbstractEventLoop) -> Callable[..., asyncio.Task[None]]:
+    """`loop.create_task`; of a loop of asyncio itself, without a factory of its own, that only makes a Task."""
+    if type(loop).create_task is asyncio.BaseEventLoop.create_task and loop.get_task_factory() is None:
+        return functools.partial(asyncio.Task, loop=loop)
+    return loop.create_task
+
+
+class Root(TaskNode):
+    """What a Commander is made of. Use `Commander`, which says what each option means."""
+
+    __slots__ = (
+        "_aborted",
+        "_call_later",
+        "_carried",
+        "_clock",
+        "_create_future",
+        "_create_task",
+        "_done",
+        "_dropped",
+        "_enders",
+        "_exited",
+        "_first",
+        "_is_cancellation",
+        "_is_unwinding",
+        "_isolate",
+        "_keep",
+        "_listener",
+        "_mailbox",
+        "_max_handlers",
+        "_on_callback_error",
+        "_passing",
+        "_plain",
+        "_queue",
+        "_slots",
+        "_strict",
+        "_time",
+        "_token",
+    )
+
+    _is_root: ClassVar[bool] = True
+    _end_stage: ClassVar[Stage] = Stage.AT_COMMANDER_END
+
+    def __init__(
+        self,
+        *,
+        listener: Listener | None = None,
+        is_unwinding: Callable[[], bool] | None = None,
+        on_callback_error: ErrorHook | None = None,
+        engine_errors: tuple[type[BaseException], ...] = (),
+        strict_callbacks: bool = False,
+        max_handlers: int | None = None,
+        clock: Clock | None = None,
+        keep: Keep = "all",
+        isolate: bool = False,
+        counters: Mapping[str, Mapping[str, int]] | None = None,
+        is_cancellation: Callable[[BaseException], bool] = _caused_by_cancel,
+    ) -> None:
+        self._prepare("Commander")
+        self._commander = cast("Commander", self)  # nothing else is made of a Root
+        self._listener = listener
+        self._is_unwinding = is_unwinding
+        self._on_callback_error = on_callback_error
+        self._passing = (*engine_errors, KeyboardInterrupt, SystemExit)
+        self._strict = strict_callbacks
+        self._is_cancellation = is_cancellation
+        self._clock = clock
+        self._keep = checked_keep(keep)
+        self._plain = listener is None and keep == "all"  # nobody is told of a node that just ends
+        self._isolate = isolate
+        self._max_handlers = max_handlers
+        self._slots = slots_for(max_handlers)
+        self._carried = checked(counters or {})
+        self._counters = self._carried.pop("", {})
+        self._mailbox: Mailbox | None = None
+        self._dropped = 0
+        self._exited = False
+        self._first: Job | None = None
+        self._token: Token[TaskNode | None] | None = None
+
+    # ---- a run, from begin to end
+
+    def _open_up(self) -> None:
+        """Begin a run. Nothing of an earlier one stays but the ordinals, so that no path is given twice."""
+        if self._state is NodeState.ACTIVE:
+            raise CommanderBusyError(f"{self!r} is running. Wait for its end, or use another Commander.")
+        counters, callbacks, before = self._counters, self._callbacks, self._rarely()
+        self._prepare(self._name)
+        self._counters, self._callbacks = counters, callbacks
+        self._flags = ISOLATES if self._isolate or before.isolates else 0
+        rare = self._rarely()
+        rare.data, rare.limit, rare.isolates = before.data, before.limit, before.isolates
+        loop = asyncio.get_running_loop()
+        clock = self._clock or loop
+        self._time, self._call_later = _quick_time(clock), clock.call_later
+        self._began, self._ended = clock.time(), None
+        self._create_task = _quick_tasks(loop)
+        self._create_future = loop.create_future
+        self._done: asyncio.Future[None] = loop.create_future()
+        self._mailbox = Mailbox(loop)
+        self._queue = JobQueue()
+        self._slots = slots_for(self._max_handlers)
+        self._enders: dict[TaskNode, None] = {}
+        self._first = None
+        self._dropped = 0
+        self._exited = False
+        self._aborted: BaseException | None = None
+        self._open = 1
+        move(self, NodeState.ACTIVE)
+        if rare.limit is not None:
+            arm(self, rare.limit)
+
+    async def _wind_up(self, *, judge: bool = True) -> Any:
+        """Wait until all nodes have ended, and end the run. Without `judge` the caller has an error of its own."""
+        body_over(self)
+        cancelled = await self._all_over()
+        cancelled = await self._conclude(cancelled) or cancelled
+        try:
+            if cancelled is not None:
+                raise cancelled
+        finally:
+            del cancelled  # else error and frame hold each other
+        return self._verdict() if judge else None
+
+    async def _all_over(self) -> asyncio.CancelledError | None:
+        """Wait for the last node. A cancellation from outside terminates the tree, and is given back for later."""
+        cancelled: asyncio.CancelledError | None = None
+        while self._open:
+            try:
+                await self._done
+            except asyncio.CancelledError as error:
+                if self._drops():
+                    raise
+                if self._done.cancelled():
+                    self._done = self._create_future()
+                if cancelled is None and not self._flags & DOOMED:
+                    self._doom()
+                else:
+                    cancel_again(self._children or [])
+                cancelled = error
+        return cancelled
+
+    async def _conclude(self, cancelled: asyncio.CancelledError | None) -> asyncio.CancelledError | None:
+        """Give the root its final state and run what was kept for the end of the Commander."""
+        if self._mailbox is not None:
+            self._mailbox.close(f"{self!r} has ended.")
+            self._mailbox = None
+        self._ended = self._time()
+        for timer in self._rarely().timers:
+            timer.cancel()
+        if cancelled is not None or (self._flags & DOOMED and not self._flags & FAILED):
+            move(self, NodeState.TERMINATED)
+        else:
+            move(self, NodeState.EXCEPTION if self._flags & FAILED else NodeState.COMPLETED)
+        if not self._exited and self._first is not None:
+            self._result = self._first._result
+        self._token = HERE.set(self)
+        try:
+            return await self._run_end_stages()
+        finally:
+            self._leave_context()
+            self._flags |= CLOSED
+            for future in self._waiters or ():
+                if not future.done():
+                    future.set_result(None)
+
+    async def _run_end_stages(self) -> asyncio.CancelledError | None:
+        """What the nodes kept for the end of the Commander runs before what the Commander itself has for it."""
+        before = tuple(stage for stage in end_stages(self) if stage is not Stage.AT_COMMANDER_END)
+        cancelled = [await await_stages(self, run_stages(self, before))]
+        for node in self._enders:
+            cancelled.append(await await_stages(node, run_stages(node, (Stage.AT_COMMANDER_END,), tell=False)))
+        cancelled.append(await await_stages(self, run_stages(self, (Stage.AT_COMMANDER_END,))))
+        return next((error for error in cancelled if error is not None), None)
+
+    def _verdict(self) -> Any:
+        """The result of the run, or its error."""
+        if self._aborted is not None:
+            raise self._aborted
+        if self._flags & FAILED and self.exception is not None:
+            raise self.exception
+        if self._state is NodeState.TERMINATED:
+            raise NodeTerminatedError(f"{self!r} was terminated.")
+        return self._result
+
+    def _leave_context(self) -> None:
+        if self._token is not None:
+            try:
+                HERE.reset(self._token)
+            except ValueError:
+                # Another context than the one it was opened in: a test fixture's, or that of whatever code was running
+                # when this coroutine was thrown away. Only what is ours is taken away there.
+                if HERE.get() is self:
+                    HERE.set(None)
+            self._token = None
+
+    # ---- the queue
+
+    def _enqueue(self, job: Job, priority: int) -> None:
+        if self._first is None and job._parent is self:
+            self._first = job
+        self._queue.put(job, priority)
+
+    def _give_back(self, node: TaskNode) -> None:
+        if self._slots is not None:
+            self._slots.give_back(node)
+
+    # ---- for the mechanics
+
+    def _drops(self) -> bool:
+        """Whether the engine is dropping the tree from memory."""
+        return self._is_unwinding is not None and self._is_unwinding()
+
+    def _stop_if_dropped(self) -> None:
+        """Go no further where the engine is dropping the tree: there is nobody to go on for."""
+        if self._drops():
+            raise asyncio.CancelledError
+
+    def _lets_go(self, error: BaseException) -> bool:
+        """Whether `error` only means that nobody will run this code any further.
+
+        A coroutine that is thrown away is closed from elsewhere; a body may raise the same error by itself.
+        """
+        if isinstance(error, GeneratorExit):
+            here = HERE.get()
+            return here is None or here._commander is not self
+        return self._drops()
+
+    def _all_ended(self) -> None:
+        if not self._done.done():
+            self._done.set_result(None)
+
+    def _abort(self, error: BaseException) -> None:
+        """End the run by `error`, whatever the nodes between make of it."""
+        if self._aborted is None:
+            self._aborted = error
+        if self._state is NodeState.ACTIVE:
+            if not self._flags & FAILED:
+                self._set_failure(error)
+            self._flags |= SEALED | FAILED
+            doom_children(self)
+
+    def _doom(self) -> None:
+        if self._state is NodeState.ACTIVE:
+            self._flags |= DOOMED
+            doom_children(self)
+
+    def _spare_line(self, caller: TaskNode | None) -> None:
+        """Let the caller of exit return in its own way, and its ancestors whose bodies are over end as they would."""
+        step = caller if caller is not None and caller._commander is self else None
+        while step is not None and step is not self:
+            if step._state is NodeState.ACTIVE and (step is caller or step._flags & BODY_OVER):
+                step._flags |= SPARED
+            step = step._parent
+
+    def _note_ender(self, node: TaskNode) -> None:
+        """Remember `node` if it has callbacks for the end of the Commander."""
+        if node is not self and node._callbacks is not None and node._callbacks.at(Stage.AT_COMMANDER_END):
+            self._enders[node] = None

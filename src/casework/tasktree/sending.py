@@ -1,0 +1,59 @@
+"""A child that another Commander does: in this event loop, or in another thread's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from casework.tasktree.context import current_node
+from casework.tasktree.errors import CommanderNotRunningError, NotACommanderError
+from casework.tasktree.handlers import HandlerNode, call, handler
+from casework.tasktree.job import Job, check_job, submit
+from casework.tasktree.queue import checked_priority
+
+if TYPE_CHECKING:
+    from casework.tasktree.commander import Commander
+    from casework.tasktree.node import TaskNode
+
+
+def send(job: Job, to: Commander, parent: TaskNode | None = None, priority: int = 0) -> HandlerNode[Any]:
+    """Queue `job` at the Commander `to`; returns a child of the running node, or of `parent`, that stands for it here.
+
+    The child ends when `job` and all below it have ended, with its result or its error; when it is terminated, `job`
+    is terminated too. `to` may run in another thread.
+
+    Raises:
+        NotAJobError, OptionError: as `submit`.
+        NotACommanderError: `to` is none.
+        CommanderNotRunningError: `to` does not run.
+        NoCurrentNodeError, TreeError: there is no node here that takes the child.
+    """
+    check_job(job)
+    checked_priority(priority)
+    if not (hasattr(to, "_mailbox") and to._is_root):
+        raise NotACommanderError(f"{to!r} is no Commander. Send the Job to a Commander that runs.")
+    if not to.running:
+        raise CommanderNotRunningError(f"{to!r} does not run, so it does not take {job!r}. Open it first.")
+    return call(_sent(job, to, priority).named(job.name), parent)
+
+
+@handler
+async def _sent(job: Job, to: Commander, priority: int) -> Any:
+    mailbox = to._mailbox
+    if mailbox is None:
+        raise CommanderNotRunningError(f"{to!r} has ended before it could take {job!r}.")
+    if mailbox.loop is asyncio.get_running_loop():
+        submit(job, to, priority)
+        try:
+            return await job
+        except asyncio.CancelledError:
+            await job.terminate()
+            raise
+    answer = asyncio.wrap_future(mailbox.post(job, lambda: submit(job, to, priority), receives=current_node()))
+    try:
+        return await asyncio.shield(answer)
+    except asyncio.CancelledError:
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody else looks at it now
+        ended = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(job.terminate(), mailbox.loop))
+        await asyncio.shield(ended)
+        raise

@@ -1,0 +1,101 @@
+"""Work from other threads, and work that another Commander does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from casework.tasktree.context import HERE
+from casework.tasktree.errors import CommanderNotRunningError, ThreadsRefusedError
+from casework.tasktree.mechanics import doom
+
+if TYPE_CHECKING:
+    from casework.tasktree.node import TaskNode
+
+
+class Mailbox:
+    """Where other threads leave work for one run of a Commander. What is left there is answered, also at the end."""
+
+    __slots__ = ("_closed", "_lock", "_open", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._lock = threading.Lock()
+        self._open: dict[Future[Any], None] = {}
+        self._closed: str | None = None
+
+    def post(self, node: TaskNode, start: Callable[[], TaskNode], *, receives: TaskNode | None = None) -> Future[Any]:
+        """Call `start` in the loop's thread; the Future gets what becomes of `node`.
+
+        With `receives` the Future is that node's, and an error is received by it.
+
+        Raises:
+            ThreadsRefusedError: the loop takes no calls from other threads.
+            CommanderNotRunningError: the run has ended.
+        """
+        if type(self.loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
+            raise ThreadsRefusedError(
+                f"{node!r} cannot be given to this tree from another thread: its event loop takes no such calls, as in "
+                "a durable workflow, which could not replay them. Send a signal, or do the work in an activity."
+            )
+        future: Future[Any] = Future()
+        context = contextvars.copy_context()
+        context.run(HERE.set, None)  # the node that runs in the calling thread, if any, is of another tree
+        with self._lock:
+            if self._closed is not None:
+                raise CommanderNotRunningError(self._closed)
+            self._open[future] = None
+            try:
+                self.loop.call_soon_threadsafe(self._take, future, node, start, receives, context=context)
+            except RuntimeError:
+                del self._open[future]
+                raise CommanderNotRunningError(f"the event loop is closed, so {node!r} cannot start.") from None
+        return future
+
+    def close(self, why: str) -> None:
+        """The run is over: work that was left and not begun is refused."""
+        with self._lock:
+            self._closed = why
+            left, self._open = list(self._open), {}
+        for future in left:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(CommanderNotRunningError(f"{why} The work was not begun."))
+
+    def _take(
+        self, future: Future[Any], node: TaskNode, start: Callable[[], TaskNode], receives: TaskNode | None
+    ) -> None:
+        with self._lock:
+            if future not in self._open:
+                return
+            del self._open[future]
+        if future.cancelled():
+            return
+        try:
+            start()
+        except Exception as error:  # noqa: BLE001  # it is the other thread that wants to know
+            if future.set_running_or_notify_cancel():
+                future.set_exception(error)
+            return
+        future.add_done_callback(lambda done: self._cancel(node) if done.cancelled() else None)
+        node._when_closed(lambda: _answer(future, node), receives)
+
+    def _cancel(self, node: TaskNode) -> None:
+        try:
+            self.loop.call_soon_threadsafe(doom, [node])
+        except RuntimeError:
+            return  # the loop is closed: everything in it has ended
+
+
+def _answer(future: Future[Any], node: TaskNode) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = node._outcome(None)
+    except BaseException as error:  # noqa: BLE001  # handed on as it is
+        future.set_exception(error)
+    else:
+        future.set_result(result)
