@@ -27,6 +27,9 @@ from casework.tasktree.errors import (
     NotAtRestError,
     NotAttachedError,
     OptionError,
+    ReplyCutError,
+    StreamOverrunError,
+    StreamUseError,
     ThreadsRefusedError,
     TimeLimitError,
     TreeError,
@@ -34,15 +37,20 @@ from casework.tasktree.errors import (
 from casework.tasktree.handlers import HandlerNode, call, handler
 from casework.tasktree.job import Job, submit
 from casework.tasktree.node import TaskNode
+from casework.tasktree.replies import SplitReply, ToolCall
 from casework.tasktree.sending import send
+from casework.tasktree.splitting import Consumer, Split
 from casework.tasktree.states import NodeState, Stage
+from casework.tasktree.streaming import BlockingStream
 
 __all__ = [
     "AlreadyAttachedError",
+    "BlockingStream",
     "Callbacks",
     "Commander",
     "CommanderBusyError",
     "CommanderNotRunningError",
+    "Consumer",
     "EndlessWaitError",
     "HandlerNode",
     "IllegalTransitionError",
@@ -60,10 +68,16 @@ __all__ = [
     "NotAtRestError",
     "NotAttachedError",
     "OptionError",
+    "ReplyCutError",
+    "Split",
+    "SplitReply",
     "Stage",
+    "StreamOverrunError",
+    "StreamUseError",
     "TaskNode",
     "ThreadsRefusedError",
     "TimeLimitError",
+    "ToolCall",
     "TreeError",
     "call",
     "current_node",

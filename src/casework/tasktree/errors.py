@@ -17,6 +17,9 @@ TreeError
 ├── OptionError                 a limit or another option has no possible value
 ├── NotAtRestError              nothing was at rest under this path when the counters were exported
 ├── ThreadsRefusedError         the event loop takes no calls from other threads
+├── StreamUseError              a stream was used in a way that cannot work; the message says how to
+├── StreamOverrunError          nobody read this consumer of a stream until its buffer was full
+├── ReplyCutError               a streamed reply ended in the middle of a tool call
 ├── IllegalTransitionError      a node that has ended was moved again: a fault of the tree itself
 ├── CommanderBusyError          the Commander runs already
 └── CommanderNotRunningError    the Commander does not run
@@ -96,6 +99,18 @@ class NotAtRestError(TreeError):
 
 class ThreadsRefusedError(TreeError):
     """The event loop takes no calls from other threads: in a durable workflow, for one, they could not be replayed."""
+
+
+class StreamUseError(TreeError):
+    """A split stream was used in a way that cannot work."""
+
+
+class StreamOverrunError(TreeError):
+    """Nobody read this consumer until its buffer was full, so the rest of the stream went past it."""
+
+
+class ReplyCutError(TreeError):
+    """A streamed reply ended in the middle of a tool call."""
 
 
 class IllegalTransitionError(TreeError):
