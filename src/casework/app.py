@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from casework.errors import InputError, ManifestError, NotFoundError
+from casework.errors import InputError, ManifestError, NotFoundError, TreeDeclarationError
 
 if TYPE_CHECKING:
     from casework.agents.toolbox import Toolbox
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from casework.graph.manifests import Manifest
     from casework.policy import PolicyLimits
     from casework.rehearsal import Rehearsal
+    from casework.trees.bundle import Pinned
+    from casework.trees.definition import FreeTree
 
 CONFIG = "casework.toml"
 """The file in the working folder that names the App, as in `app = "shop.casework:app"`."""
@@ -40,13 +42,15 @@ class App:
         tools: functions made tools by `@tool`; their names are unique.
         manifests: files (a path, or a resource of a package) and ready manifests, in any mixture.
         providers: ready `LlmProvider` manifests beside those in `manifests`.
-        modules: modules with free trees, by which a worker finds them.
+        trees: functions made free trees by `@free_tree`. Several versions of one may be given: a new run takes the
+            newest, and a run that is open the one that it was started with.
         scripts: scripted models by the name that a provider of type `scripted` refers to.
         policy: the shipped policy file (CSV, JSON, YAML), used where the setting CASEWORK_POLICY_FALLBACK is `fixture`.
         rehearsal: what `casework demo` and `casework drill` run; an application without one has neither.
 
     Raises:
         ToolDeclarationError: two tools have one name, or a thing is no tool.
+        TreeDeclarationError: two trees have one name and version, or a thing is no tree.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class App:
         tools: Iterable[Tool] = (),
         manifests: Iterable[str | Path | Traversable | Manifest] = (),
         providers: Iterable[Manifest] = (),
-        modules: Iterable[ModuleType] = (),
+        trees: Iterable[FreeTree] = (),
         scripts: Mapping[str, Any] | None = None,
         policy: Path | None = None,
         rehearsal: Rehearsal | None = None,
@@ -64,7 +68,7 @@ class App:
         self.toolbox: Toolbox = Toolbox(tools)
         self.manifests = tuple([manifests] if isinstance(manifests, (str, Path)) else manifests)
         self.providers = tuple(providers)
-        self.modules = tuple(modules)
+        self.trees = _checked_trees(trees)
         self.scripts: Mapping[str, Any] = MappingProxyType(dict(scripts or {}))
         self.policy = policy
         self.rehearsal = rehearsal
@@ -94,6 +98,14 @@ class App:
             raise NotFoundError(f"There is no workflow {name!r}; {_choices(name, self._workflows)}")
         return found
 
+    def bundles(self) -> Mapping[str, Pinned]:
+        """What a run can be started of, by name: the admitted workflows, and of each free tree the newest version.
+
+        Raises:
+            ManifestError: as `workflows`; or what a tree may ask is refused, or has the name of a workflow.
+        """
+        return self._bundles
+
     def fixture_limits(self, purpose: str) -> PolicyLimits | None:
         """The shipped limits of a normalised purpose, or None.
 
@@ -116,20 +128,47 @@ class App:
         from casework.graph.admission import admit  # noqa: PLC0415 - as above
 
         tools = {schema.name: schema.parameters for schema in self.toolbox.schemas()}
-        admitted = admit(self._read(), tools, scripts=self.scripts)
+        admitted = admit(_read((*self.manifests, *self.providers)), tools, scripts=self.scripts)
         return MappingProxyType({pinned.name: pinned for pinned in admitted})
 
-    def _read(self) -> list[Manifest]:
-        made: list[Manifest] = []
-        problems: list[str] = []
-        for source in (*self.manifests, *self.providers):
-            try:
-                made += _manifests(source)
-            except ManifestError as error:
-                problems.append(str(error))
-        if problems:
-            raise ManifestError("\n".join(problems))
-        return made
+    @cached_property
+    def _bundles(self) -> Mapping[str, Pinned]:
+        from casework.trees.admission import admit_tree  # noqa: PLC0415 - as above
+
+        made: dict[str, Pinned] = dict(self._workflows)
+        for tree in sorted(self.trees, key=lambda each: each.version):
+            if tree.name in self._workflows:
+                raise ManifestError(f"Free tree {tree.name!r} has the name of a workflow. Rename one of the two.")
+            own = _read((*tree.agents, *tree.providers))
+            made[tree.name] = admit_tree(tree, own, self.toolbox.names, scripts=self.scripts)
+        return MappingProxyType(made)
+
+
+def _checked_trees(trees: Iterable[FreeTree]) -> tuple[FreeTree, ...]:
+    from casework.trees.definition import FreeTree  # noqa: PLC0415 - as above
+
+    made: dict[tuple[str, int], FreeTree] = {}
+    for tree in trees:
+        if not isinstance(tree, FreeTree):
+            raise TreeDeclarationError(f"{tree!r:.100} is no free tree. Decorate the function with @free_tree(...).")
+        if made.setdefault((tree.name, tree.version), tree) is not tree:
+            raise TreeDeclarationError(
+                f"Two free trees are named {tree.name!r} with version {tree.version}. Rename one, or raise its version."
+            )
+    return tuple(made.values())
+
+
+def _read(sources: Iterable[str | Path | Traversable | Manifest]) -> list[Manifest]:
+    made: list[Manifest] = []
+    problems: list[str] = []
+    for source in sources:
+        try:
+            made += _manifests(source)
+        except ManifestError as error:
+            problems.append(str(error))
+    if problems:
+        raise ManifestError("\n".join(problems))
+    return made
 
 
 def _manifests(source: str | Path | Traversable | Manifest) -> list[Manifest]:

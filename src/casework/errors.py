@@ -8,6 +8,7 @@
     │   ├── ManifestError             a manifest was refused; names file, node and remedy
     │   ├── ExpressionError           a CEL expression or a Liquid template does not hold
     │   ├── ToolDeclarationError      a tool cannot be registered as it is written
+    │   ├── TreeDeclarationError      a free tree cannot be registered as it is written
     │   ├── SettingsError             a setting is unknown or has no valid value
     │   └── PolicyFileError           a policy file was refused; names row and column
     ├── NotFoundError                 what was named does not exist
@@ -20,6 +21,7 @@
     │   ├── RetryableError            the operation is tried again (retry the operation)
     │   │   └── StoreUnavailableError the database cannot be reached; costs no attempt
     │   ├── ToldError                 the model is told and goes on (tell the model)
+    │   ├── GivenUpError              a call of a free tree has no result; the tree goes on if it catches it
     │   └── FatalError                the run ends FAILED (fail the run)
     │       ├── AttemptsUsedError     the ledger holds all attempts of the step; it did not act again
     │       ├── ConflictError         a row is not what this write may touch
@@ -91,6 +93,10 @@ class ToolDeclarationError(InputError):
     """A tool function cannot be registered as it is written."""
 
 
+class TreeDeclarationError(InputError):
+    """A free tree cannot be registered as it is written."""
+
+
 class SettingsError(InputError):
     """A setting is unknown or its value is not valid."""
 
@@ -151,6 +157,17 @@ class StoreUnavailableError(RetryableError):
 
 class ToldError(OperationError):
     """The tool's answer to the model is this text: wrong arguments, or a business refusal. The run goes on."""
+
+
+class GivenUpError(OperationError):
+    """A call of a free tree has no result: its attempts are used, or none would help. `path` names it.
+
+    The tree may catch it and go on; else the run ends FAILED.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
 
 
 class FatalError(OperationError):

@@ -12,9 +12,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from casework.durable.converter import DATA_CONVERTER
-from casework.durable.worker import workflow_runner
-from casework.durable.workflows.run import CaseRun
-from casework.durable.workflows.sweep import Sweep
+from casework.durable.worker import WORKFLOWS, workflow_runner
 
 HISTORIES = Path(__file__).parent / "histories"
 
@@ -35,7 +33,7 @@ def _without_machine(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def replayer() -> Replayer:
-    return Replayer(workflows=[CaseRun, Sweep], data_converter=DATA_CONVERTER, workflow_runner=workflow_runner())
+    return Replayer(workflows=WORKFLOWS, data_converter=DATA_CONVERTER, workflow_runner=workflow_runner())
 
 
 async def replay(*paths: Path) -> None:

@@ -29,13 +29,13 @@ from casework.errors import (
     StateError,
     UnreachableError,
 )
-from casework.graph.bundle import PinnedWorkflow
 from casework.graph.state import DEFAULT_TURN_LIMIT
 from casework.ids import IDEMPOTENCY_KEY_LIMIT, run_id_for_key
 from casework.models.catalogue import Models
 from casework.store import runs, workflows
 from casework.store.database import Connection
 from casework.store.rows import RunRow
+from casework.trees.bundle import Pinned, pinned_from_plain
 from casework.values import content_hash, dumps
 
 START_MARGIN = 10_000
@@ -105,18 +105,18 @@ def _same(row: RunRow, request_hash: str, key: str | None) -> RunRow:
     return row
 
 
-async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[int, PinnedWorkflow]:
+async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[int, Pinned]:
     """The newest version of the workflow, once the input fits it."""
     found = await workflows.latest(conn, tenant, request.workflow)
     if found is None:
         raise _unknown(request.workflow, await workflows.names(conn, tenant))
     version, bundle = found
-    pinned = PinnedWorkflow.from_plain(bundle)
-    check_input(request.workflow, pinned.workflow.spec.input, request.input)
+    pinned = pinned_from_plain(bundle)
+    check_input(request.workflow, pinned.input_schema, request.input)
     return version, pinned
 
 
-async def _check_model(services: Services, pinned: PinnedWorkflow, model: str) -> None:
+async def _check_model(services: Services, pinned: Pinned, model: str) -> None:
     """That every agent of the workflow can be asked under this model; whether a key is there shows when it is asked."""
     models = Models(services.app.scripts)
     try:
@@ -138,7 +138,7 @@ async def _write(
     services: Services,
     caller: Caller,
     request: StartRun,
-    found: tuple[int, PinnedWorkflow],
+    found: tuple[int, Pinned],
     identity: tuple[UUID, str, str],
 ) -> tuple[RunRow, bool]:
     version, pinned = found
@@ -153,7 +153,7 @@ async def _write(
         workflow_version=version,
         request=request.input,
         request_hash=request_hash,
-        policy_adoption=pinned.workflow.spec.policy_adoption,
+        policy_adoption=pinned.policy_adoption,
         model=request.model,
         turn_limit=request.turn_limit or DEFAULT_TURN_LIMIT,
         task_queue=services.runs.task_queue,
@@ -162,7 +162,7 @@ async def _write(
         return await runs.create_pending(conn, new)
 
 
-def _check_start(pinned: PinnedWorkflow, request: StartRun) -> None:
+def _check_start(pinned: Pinned, request: StartRun) -> None:
     """That the engine can take the start: workflow and input travel together.
 
     Raises:

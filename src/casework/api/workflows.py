@@ -13,8 +13,8 @@ from casework.api.body import ExactRoute, PlainResponse
 from casework.api.requests import Short
 from casework.api.services import ServicesDep
 from casework.errors import NotFoundError
-from casework.graph.bundle import PinnedWorkflow
 from casework.store import workflows
+from casework.trees.bundle import PinnedTree, pinned_from_plain
 
 router = APIRouter(prefix="/v1/workflows", tags=["workflows"], route_class=ExactRoute)
 
@@ -31,16 +31,16 @@ async def list_workflows(caller: CallerDep, services: ServicesDep) -> Response:
 @router.get("/{name}", response_model=shapes.WorkflowDetail)
 @needs(Role.VIEWER)
 async def show_workflow(name: Annotated[Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
-    """A workflow's newest version: the schema of its input, its nodes, the decisions people take."""
+    """A workflow's newest version: the schema of its input, its nodes (a free tree has none), people's decisions."""
     async with services.db.transaction() as conn:
         found = await workflows.latest(conn, caller.tenant, name)
         known = await workflows.names(conn, caller.tenant)
     if found is None:
         raise NotFoundError(f"There is no workflow {name!r}. There are: {', '.join(known) or 'none yet'}.")
     version, bundle = found
-    spec = PinnedWorkflow.from_plain(bundle).workflow.spec
+    pinned = pinned_from_plain(bundle)
     nodes = [
         {"id": node.id, "type": node.type, "decisions": [one.name for one in node.decisions or ()]}
-        for node in spec.nodes
+        for node in (() if isinstance(pinned, PinnedTree) else pinned.workflow.spec.nodes)
     ]
-    return PlainResponse({"name": name, "version": version, "input_schema": spec.input, "nodes": nodes})
+    return PlainResponse({"name": name, "version": version, "input_schema": pinned.input_schema, "nodes": nodes})

@@ -175,7 +175,7 @@ async def _stuck(client: Client, rows: _Rows, who: Workers | None, now: datetime
 
 async def _open_runs(client: Client) -> list[str]:
     """Some of the runs that are open in the engine, where the database cannot tell which are quiet."""
-    query = f"WorkflowType = '{contracts.RUN_WORKFLOW}' AND ExecutionStatus = 'Running'"
+    query = f"{contracts.OF_RUNS} AND ExecutionStatus = 'Running'"
     try:
         return [found.id async for found in client.list_workflows(query, limit=ASKED, page_size=ASKED)]
     except RPCError:

@@ -63,14 +63,14 @@ class RunClient:
         try:
             await _reached(
                 self._client.start_workflow(
-                    contracts.RUN_WORKFLOW,
+                    contracts.workflow_type(start.bundle),
                     start,
                     id=start.run_id,
                     task_queue=task_queue or self.task_queue,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                     rpc_timeout=CALL_TIMEOUT,
-                    static_summary=f"{start.bundle['workflow']['metadata']['name']} for {start.user}"[:200],
+                    static_summary=f"{contracts.name_of(start.bundle)} for {start.user}"[:200],
                 )
             )
         except WorkflowAlreadyStartedError:

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 RUN_WORKFLOW = "casework.run"
+TREE_WORKFLOW = "casework.tree"
+RUN_TYPES = (RUN_WORKFLOW, TREE_WORKFLOW)
+"""Types of Temporal workflows that are runs: of a graph, of a free tree."""
+OF_RUNS = f"WorkflowType IN {RUN_TYPES}"
+"""The same in the engine's query language."""
 SWEEP_WORKFLOW = "casework.sweep"
 CALL_MODEL = "casework.call_model"
 CALL_TOOL = "casework.call_tool"
@@ -27,7 +32,7 @@ QUEUED_TOO_LONG = "QueuedTooLongError"
 
 @dataclass(frozen=True)
 class RunStart:
-    """Input of the run workflow. `bundle` is the pinned workflow with its agents, as applied (PinnedWorkflow)."""
+    """Input of a run. `bundle` is what it is pinned to, as applied (PinnedWorkflow or PinnedTree)."""
 
     run_id: str
     tenant: str
@@ -40,6 +45,19 @@ class RunStart:
     actor: str = ""
     request_hash: str = ""
     """With `actor`, for the row alone: from this input it can be made again."""
+
+
+def workflow_type(bundle: Mapping[str, Any]) -> str:
+    """Which Temporal workflow carries out a run of `bundle`."""
+    return TREE_WORKFLOW if "tree" in bundle else RUN_WORKFLOW
+
+
+def name_of(bundle: Any) -> str:
+    """The name of the workflow or tree; "" of what does not hold, which fails the run later by its own words."""
+    try:
+        return str(bundle["tree"]["name"] if "tree" in bundle else bundle["workflow"]["metadata"]["name"])
+    except (KeyError, TypeError):
+        return ""
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,9 @@ class ModelCall:
     outbox: tuple[Mapping[str, Any], ...] = ()
     attempts: int = 0
     """Most that the ledger may hold; 0: as the engine counts them."""
+    own: int | None = None
+    """How many messages up to there are the agent's own, where asks of others may be under way. None: there are none
+    such, so no position up to there may be empty."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +153,13 @@ class ToolCall:
     outbox: tuple[Mapping[str, Any], ...] = ()
     attempts: int = 0
     """Most that the ledger may hold; 0: as the engine counts them."""
+    literal: bool = False
+    """Whether `arguments` are values as they are, and no templates."""
 
 
 @dataclass(frozen=True)
 class ToolReply:
-    """`state` is COMPLETED, or FAILED where the model was told an error. `result` only for TOOL nodes."""
+    """`state` is COMPLETED, or FAILED where the model was told an error. `result` only where there is no message."""
 
     state: Literal["COMPLETED", "FAILED"]
     result: Any = None

@@ -1,4 +1,4 @@
-"""Publishing an application's workflows: each becomes an immutable, numbered version, told apart by its hash."""
+"""Publishing what an application runs: each workflow and free tree becomes an immutable version, known by its hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from casework.store.database import Database
 
 
 async def publish(app: App, db: Database, tenant: str = "default") -> dict[str, int]:
-    """Write the application's workflows; returns the version of each. The same content is the same version.
+    """Write what runs can be started of; returns the version of each. The same content is the same version.
 
     Raises:
         ManifestError: a manifest is refused at admission.
@@ -16,6 +16,6 @@ async def publish(app: App, db: Database, tenant: str = "default") -> dict[str, 
     """
     versions = {}
     async with db.transaction() as conn:
-        for name, pinned in sorted(app.workflows().items()):
+        for name, pinned in sorted(app.bundles().items()):
             versions[name] = await workflows.publish(conn, tenant, name, pinned.to_plain(), pinned.hash())
     return versions

@@ -35,8 +35,10 @@ from casework.durable.faulting import drill_interceptors
 from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.schedules import kept_sweep
+from casework.durable.trees import TreePlaces
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.sweep import Sweep
+from casework.durable.workflows.trees import TreeRun
 from casework.errors import FatalError, SettingsError
 from casework.models.catalogue import Models
 from casework.models.layer import load_layer
@@ -68,6 +70,10 @@ PASSED_THROUGH = (
 contract, the others because they compute and nothing else."""
 
 
+WORKFLOWS = (CaseRun, TreeRun, Sweep)
+"""The generic workflows that every worker, and every replayer, has."""
+
+
 def workflow_runner() -> SandboxedWorkflowRunner:
     """The sandbox that workers and replayers run workflow code in."""
     for module in ("cel_expr_python.cel", "jsonschema"):
@@ -88,9 +94,9 @@ def make_worker(
     return Worker(
         client,
         task_queue=settings.temporal.task_queue,
-        workflows=[CaseRun, Sweep],
+        workflows=WORKFLOWS,
         activities=activities,
-        interceptors=[*watching, *drill_interceptors()],
+        interceptors=[*watching, TreePlaces(services.app.trees), *drill_interceptors()],
         workflow_runner=workflow_runner(),
         max_cached_workflows=settings.worker.cache_size,
         max_concurrent_activities=settings.worker.max_activities,
@@ -131,7 +137,7 @@ def check_models(app: App, settings: Settings) -> None:
     if settings.models.model is None:
         return
     models = Models(app.scripts, model=settings.models.model, base_url=settings.models.base_url)
-    for pinned in app.workflows().values():
+    for pinned in app.bundles().values():
         for agent in pinned.agents.values():
             try:
                 models.for_agent(agent, pinned.providers)
@@ -142,7 +148,7 @@ def check_models(app: App, settings: Settings) -> None:
 
 
 def _provider_types(app: App) -> list[str]:
-    return [provider.spec.type for pinned in app.workflows().values() for provider in pinned.providers.values()]
+    return [provider.spec.type for pinned in app.bundles().values() for provider in pinned.providers.values()]
 
 
 def watchers(tracer: Tracer | None, runtime: Runtime | None) -> list[Interceptor]:

@@ -52,18 +52,28 @@ def admit(
     found = list(manifests)
     problems: list[str] = []
     workflows = _by_name(found, AiWorkflow, problems)
-    agents = _by_name(found, AiAgent, problems)
-    providers = _by_name(found, LlmProvider, problems)
-    for provider in providers.values():
-        problems += _named(provider, _provider_problems(provider, scripts))
-    for agent in agents.values():
-        problems += _named(agent, _agent_problems(agent, providers, tools))
+    agents, providers, of_agents = admit_agents(found, tools, scripts=scripts)
+    problems += of_agents
     for workflow in workflows.values():
         problems += _named(workflow, _workflow_problems(workflow, agents, tools))
     if problems:
         head = [] if len(problems) == 1 else [f"{len(problems)} problems:"]
         raise ManifestError("\n".join([*head, *problems]))
     return [_pinned(workflow, agents, providers) for workflow in workflows.values()]
+
+
+def admit_agents(
+    manifests: list[Manifest], tools: Collection[str], *, scripts: Collection[str] | None = None
+) -> tuple[dict[str, AiAgent], dict[str, LlmProvider], list[str]]:
+    """The agents and providers of `manifests` by name, and every problem with them."""
+    problems: list[str] = []
+    agents = _by_name(manifests, AiAgent, problems)
+    providers = _by_name(manifests, LlmProvider, problems)
+    for provider in providers.values():
+        problems += _named(provider, _provider_problems(provider, scripts))
+    for agent in agents.values():
+        problems += _named(agent, _agent_problems(agent, providers, tools))
+    return agents, providers, problems
 
 
 def _by_name(manifests: list[Manifest], kind: type[Kind], problems: list[str]) -> dict[str, Kind]:

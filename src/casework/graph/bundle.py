@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -25,6 +25,16 @@ class PinnedWorkflow:
     def name(self) -> str:
         """The name of the workflow."""
         return self.workflow.name
+
+    @property
+    def input_schema(self) -> Mapping[str, Any] | None:
+        """The JSON Schema of a run's input, or None."""
+        return self.workflow.spec.input
+
+    @property
+    def policy_adoption(self) -> Literal["pinned", "next_turn"]:
+        """Which version of a policy counts for an open run."""
+        return self.workflow.spec.policy_adoption
 
     def hash(self) -> str:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits: equal content, equal hash."""

@@ -82,17 +82,27 @@ async def write(
     )
 
 
-async def transcript(conn: Connection, tenant: str, run_id: UUID, up_to: int, agent: str) -> list[Message]:
+async def transcript(
+    conn: Connection, tenant: str, run_id: UUID, up_to: int, agent: str, own: int | None = None
+) -> list[Message]:
     """The messages of `agent` at positions 1 to `up_to`, in order, notes left out.
 
+    No prompt is built with a hole. With `own` the positions of others may still be empty, since they are being asked,
+    and so many must be the agent's own, notes included.
+
     Raises:
-        ConflictError: a position up to there is empty, whosever it is: no prompt is built with a hole.
+        ConflictError: a position up to there is empty, whosever it is; or with `own`, one of the agent's.
     """
     key = {"tenant": tenant, "run_id": run_id, "up_to": up_to, "agent": agent}
-    hole = await queries.value(conn, _SQL["first_hole"], key)
-    if hole is not None:
+    if own is None:
+        hole = await queries.value(conn, _SQL["first_hole"], key)
+        if hole is not None:
+            raise ConflictError(
+                f"The transcript of run {run_id} has no message at position {hole}, and is read to {up_to}."
+            )
+    elif (found := await queries.value(conn, _SQL["own_messages"], key)) != own:
         raise ConflictError(
-            f"The transcript of run {run_id} has no message at position {hole}, and is read to {up_to}."
+            f"The transcript of run {run_id} has {found} messages of agent {agent!r} up to position {up_to}, not {own}."
         )
     return [_message(row) for row in await queries.many(conn, _SQL["transcript"], key, _Read)]
 

@@ -47,7 +47,7 @@ class EngineSide:
 
     async def open_runs(self) -> dict[str, EngineRun]:
         """All open runs of the namespace by id; the list may be some seconds late."""
-        query = f"WorkflowType = '{contracts.RUN_WORKFLOW}' AND ExecutionStatus = 'Running'"
+        query = f"{contracts.OF_RUNS} AND ExecutionStatus = 'Running'"
         return {found.id: _engine_run(found) async for found in self._client.list_workflows(query, page_size=1000)}
 
     async def ending(self, run_id: str) -> str | None:

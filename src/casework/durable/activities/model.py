@@ -17,11 +17,11 @@ from casework.durable.activities.services import Attempt, Services, claim, patie
 from casework.durable.contracts import ModelCall, ModelReply, ToolRequest
 from casework.errors import FatalError, RetryableError
 from casework.graph import templates
-from casework.graph.bundle import PinnedWorkflow
 from casework.graph.manifests import AiAgent
 from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
 from casework.telemetry.calls import model_call
+from casework.trees.bundle import Pinned, PinnedTree
 from casework.values import dumps
 
 
@@ -55,7 +55,7 @@ class ModelActivity:
             raise
         return attempt.in_time(await patiently(lambda: self._commit(call, attempt, answer)))
 
-    async def _claim(self, call: ModelCall, bundle: PinnedWorkflow) -> tuple[Claimed, list[Message]]:
+    async def _claim(self, call: ModelCall, bundle: Pinned) -> tuple[Claimed, list[Message]]:
         """First transaction: outbox, user messages, claim, transcript."""
         said = [(part.position, _words(part.words, call, bundle)) for part in call.say]
         owner, tenant = run_id(call.owner), call.owner.tenant
@@ -68,17 +68,17 @@ class ModelActivity:
             claimed = await claim(conn, _claim_of(call, said), call.attempts)
             if claimed.state != "claimed":
                 return claimed, []
-            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent)
+            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent, call.own)
 
     async def _ask(
-        self, call: ModelCall, bundle: PinnedWorkflow, agent: AiAgent, transcript: list[Message], attempt: int
+        self, call: ModelCall, bundle: Pinned, agent: AiAgent, transcript: list[Message], attempt: int
     ) -> ModelAnswer:
         model = self._services.models.for_agent(agent, bundle.providers, call.model)
         request = ModelRequest(
             system=agent.spec.system_prompt or "",
             messages=tuple(transcript),
             tools=self._services.tools.only(agent.spec.tools).schemas(),
-            output_schema=_output_schema(call, bundle),
+            output_schema=_output_schema(call, bundle, agent),
         )
         try:
             with model_call(model.name, call.agent, attempt) as span:
@@ -126,15 +126,17 @@ class ModelActivity:
         return reply
 
 
-def _output_schema(call: ModelCall, bundle: PinnedWorkflow) -> dict[str, Any] | None:
+def _output_schema(call: ModelCall, bundle: Pinned, agent: AiAgent) -> dict[str, Any] | None:
+    if isinstance(bundle, PinnedTree):
+        return agent.spec.output_schema
     node = bundle.workflow.spec.node(call.node)
     return None if node is None else bundle.output_schema(node)
 
 
-def _words(words: str | None, call: ModelCall, bundle: PinnedWorkflow) -> str:
+def _words(words: str | None, call: ModelCall, bundle: Pinned) -> str:
     if words is not None:
         return words
-    node = bundle.workflow.spec.node(call.node)
+    node = None if isinstance(bundle, PinnedTree) else bundle.workflow.spec.node(call.node)
     template = None if node is None else node.input_template
     return dumps(call.context.get("input")) if template is None else templates.render(template, call.context)
 

@@ -27,7 +27,7 @@ class GovernedPolicy:
             PolicyUnavailableError: there is no row, and the setting is `fail_closed`.
         """
         bundle = await self._services.bundle(self._owner.tenant, *self._workflow)
-        turn = self._turn if bundle.workflow.spec.policy_adoption == "next_turn" else None
+        turn = self._turn if bundle.policy_adoption == "next_turn" else None
         tenant, run = self._owner.tenant, UUID(self._owner.run_id)
         async with self._services.db.transaction() as conn:
             pinned = await policy_table.pinned(conn, tenant, run, purpose, turn)

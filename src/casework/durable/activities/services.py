@@ -21,12 +21,12 @@ from casework.errors import (
     RetryableError,
     StoreUnavailableError,
 )
-from casework.graph.bundle import PinnedWorkflow
 from casework.models.catalogue import Models
 from casework.settings import Settings
 from casework.store import health, ledger, projection, workflows
 from casework.store.database import Connection, Database
 from casework.store.ledger import Claimed, StepClaim, StepCommit
+from casework.trees.bundle import Pinned, pinned_from_plain
 from casework.values import shortened
 
 Made = TypeVar("Made")
@@ -42,15 +42,15 @@ class Services:
     app: App
     models: Models
     settings: Settings
-    _bundles: dict[tuple[str, str, int], PinnedWorkflow] = field(default_factory=dict)
+    _bundles: dict[tuple[str, str, int], Pinned] = field(default_factory=dict)
 
     @property
     def tools(self) -> Toolbox:
         """The application's tools."""
         return self.app.toolbox
 
-    async def bundle(self, tenant: str, name: str, version: int) -> PinnedWorkflow:
-        """A pinned workflow; versions never change, so each is read once.
+    async def bundle(self, tenant: str, name: str, version: int) -> Pinned:
+        """A pinned workflow or free tree; versions never change, so each is read once.
 
         Raises:
             FatalError: the table has no such version.
@@ -61,7 +61,7 @@ class Services:
                 plain = await workflows.get(conn, tenant, name, version)
             if plain is None:
                 raise FatalError(f"workflow {name!r} has no version {version} in the database. Publish it again.")
-            self._bundles[key] = PinnedWorkflow.from_plain(plain)
+            self._bundles[key] = pinned_from_plain(plain)
         return self._bundles[key]
 
 

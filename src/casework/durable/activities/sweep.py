@@ -36,11 +36,11 @@ from casework.errors import (
     StoreUnavailableError,
     UnreachableError,
 )
-from casework.graph.bundle import PinnedWorkflow
 from casework.store import incidents, projection, runs, sweeping, workflows
 from casework.store.engines import EngineRow
 from casework.store.incidents import Kind
 from casework.store.sweeping import OpenRow
+from casework.trees.bundle import Pinned, pinned_from_plain
 
 log = logging.getLogger("casework.sweep")
 
@@ -256,10 +256,10 @@ class SweepActivity:
     async def _make_row(self, found: EngineRun, start: RunStart) -> bool:
         """Only where the very workflow it is pinned to has its version here; another one would mislead every reader."""
         try:
-            pinned = PinnedWorkflow.from_plain(start.bundle)
+            pinned = pinned_from_plain(start.bundle)
             async with self._services.db.transaction() as conn:
                 stored = await workflows.get(conn, start.tenant, pinned.name, start.workflow_version)
-                if stored is None or PinnedWorkflow.from_plain(stored).hash() != pinned.hash():
+                if stored is None or pinned_from_plain(stored).hash() != pinned.hash():
                     return False
                 made = await runs.create_pending(conn, _row_of(found, start, pinned))
                 reason = "its Temporal workflow is open and it had no row"
@@ -332,7 +332,7 @@ class SweepActivity:
         return None if standing is None or standing.unsent else standing
 
 
-def _row_of(found: EngineRun, start: RunStart, pinned: PinnedWorkflow) -> runs.NewRun:
+def _row_of(found: EngineRun, start: RunStart, pinned: Pinned) -> runs.NewRun:
     return runs.NewRun(
         tenant=start.tenant,
         run_id=UUID(start.run_id),
@@ -343,7 +343,7 @@ def _row_of(found: EngineRun, start: RunStart, pinned: PinnedWorkflow) -> runs.N
         request_hash=start.request_hash,
         turn_limit=start.turn_limit,
         model=start.model,
-        policy_adoption=pinned.workflow.spec.policy_adoption,
+        policy_adoption=pinned.policy_adoption,
         actor=start.actor or None,
         at=found.started,
         task_queue=found.queue,

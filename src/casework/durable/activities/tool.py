@@ -225,7 +225,9 @@ async def _write(conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, e
 
 
 async def _arguments(conn: AsyncConnection[Any], call: ToolCall) -> Plain:
-    """From the model's answer, or rendered from the node's templates."""
+    """From the model's answer, rendered from the node's templates, or as a tree gives them."""
+    if call.literal:
+        return dict(call.arguments or {})
     if call.arguments is None:
         return await messages.arguments(conn, call.owner.tenant, run_id(call.owner), call.answer_position, call.index)
     return templates.render_all(call.arguments, call.context)

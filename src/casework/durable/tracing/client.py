@@ -15,7 +15,7 @@ from temporalio.client import (
     WorkflowUpdateHandle,
 )
 
-from casework.durable.contracts import RUN_WORKFLOW
+from casework.durable.contracts import RUN_TYPES
 from casework.durable.tracing.headers import with_place
 from casework.telemetry.requests import REQUEST
 
@@ -31,7 +31,7 @@ class RequestInterceptor(Interceptor):
 class _Outbound(OutboundInterceptor):
     async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:  # noqa: A002  # the SDK's name
         request = REQUEST.get()
-        if request is not None and input.workflow == RUN_WORKFLOW:
+        if request is not None and input.workflow in RUN_TYPES:
             input.headers = with_place(input.headers, request.starts(UUID(input.id)))
         return await super().start_workflow(input)
 

@@ -88,7 +88,7 @@ class RunSpans:
 
     def began(self, path: str, at: int) -> None:
         """An activity at `path` is scheduled; what lies beside its way and is idle is over."""
-        way = _between(path)
+        way = [above for above in _between(path) if above not in self._visits]  # in a free tree a Job may lie below one
         for other in [known for known, span in self._between.items() if not span.busy and known not in way]:
             if path.startswith(f"{parent_path(other)}/"):
                 self._close_between(other)

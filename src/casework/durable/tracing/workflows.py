@@ -23,7 +23,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from casework.durable.contracts import PROJECT, Decision, ModelCall, Project, RunStart, ToolCall
+from casework.durable.contracts import PROJECT, Decision, ModelCall, Project, RunStart, ToolCall, name_of
 from casework.durable.tracing.headers import place_in, with_place
 from casework.durable.tracing.run_spans import RunFacts, RunSpans, nanoseconds
 from casework.telemetry.identity import Place, parent_path, span_id_of, trace_id_of
@@ -122,15 +122,7 @@ def _facts(start: RunStart, parent: Place | None) -> RunFacts:
     if parent is None:
         trace_id = trace_id_of(run_id)
         parent = Place(trace_id, span_id_of(run_id, ""), bool(workflow.extern_functions()[BEGINS](trace_id)))
-    return RunFacts(run_id, start.tenant, _name(start.bundle), start.workflow_version, parent)
-
-
-def _name(bundle: Any) -> str:
-    """The workflow's name; a bundle that does not hold fails the run later, and by its own words."""
-    try:
-        return str(bundle["workflow"]["metadata"]["name"])
-    except (KeyError, TypeError):
-        return ""
+    return RunFacts(run_id, start.tenant, name_of(start.bundle), start.workflow_version, parent)
 
 
 def _emit(span: SpanRecord) -> None:

@@ -1,69 +1,44 @@
-"""A run: one Temporal workflow that walks one graph.
+"""A run of a graph: one Temporal workflow that walks it.
 
 It moves like this. The pure graph engine says what is due; a Job of the task tree does it; its outcome goes back into
 the engine; until the engine says that the graph has ended. The tree's listener and the visits write to the journal,
-whose entries travel with the next activity. However the run ends (by the graph, an error, a person), the last thing it
-does is to write its end into its row.
+whose entries travel with the next activity. How the run ends, and what it can be told, is the shell's.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import fields, is_dataclass
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
-    from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
-    from casework.durable.workflows.failures import VisitFailedError, only_cancelled, root_failure
+    from casework.durable.contracts import RunEnd, RunStart
+    from casework.durable.workflows.failures import VisitFailedError
+    from casework.durable.workflows.shell import RunShell, is_unwinding
     from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
     from casework.graph.state import EngineState
     from casework.tasktree import Commander, submit
 
 
-def is_unwinding() -> bool:
-    """Whether the engine only drops this run from memory (cache eviction); the SDK has no public word for it."""
-    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
-
-
 @workflow.defn(name=contracts.RUN_WORKFLOW)
-class CaseRun:
+class CaseRun(RunShell):
     """One durable execution of a Workflow; the Temporal workflow id is the run_id."""
+
+    _file: CaseFile
 
     @workflow.init
     def __init__(self, start: RunStart) -> None:
-        self._file = CaseFile(start)
-        self._cancel: CancelRequest | None = None
-        self._main: asyncio.Task[None] | None = None
+        super().__init__(CaseFile(start))
 
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
         """Walk the graph to its end, then write the end."""
-        end = await self._outcome(start)
-        if self._cancel is not None and end.status != "CANCELLED":
-            self._file.journal.event("", "agent.run_cancel_ignored", {"by": self._cancel.by, "why": f"it {end.status}"})
-        return await self._finish(end)
+        return await self.through(start)
 
-    async def _outcome(self, start: RunStart) -> RunEnd:
-        """How the run ends: by its graph, by a person, by an error. Nothing but the engine's unwinding gets past it."""
-        self._main = asyncio.current_task()
-        try:
-            return await self._walk(start)
-        except asyncio.CancelledError:
-            if is_unwinding():
-                raise
-            return self._cancelled()
-        except BaseException as error:  # an unknown error ends the run FAILED, never an endless retry
-            if isinstance(error, GeneratorExit) or is_unwinding():
-                raise
-            return self._cancelled() if only_cancelled(error) else RunEnd("FAILED", failure=root_failure(error))
-        finally:
-            self._main = None
-
-    async def _walk(self, start: RunStart) -> RunEnd:
+    async def work(self, start: RunStart) -> RunEnd:
+        """Walk the graph."""
         file, spec = self._file, self._file.spec
         file.journal.event("", "agent.run_started", {"workflow": file.bundle.name, "version": start.workflow_version})
         state, command = engine.start(spec, dict(start.input), turn_limit=start.turn_limit)
@@ -96,111 +71,8 @@ class CaseRun:
             return commands.NodeFailed(str(error))
         return outcome
 
-    async def _finish(self, end: RunEnd) -> RunEnd:
-        """Write the end, answer whoever still asks, and let the engine show the same end.
-
-        An end that cannot be written, because an entry before it is refused, is FAILED and is written alone. Should
-        even that be refused, the run ends in the engine, and the sweep finds its row.
-        """
-        self._file.inbox.close()
-        self._file.journal.end(end)
-        error = await self._written()
-        if error is not None:
-            dropped = self._file.journal.outbox.drop()
-            end = RunEnd("FAILED", failure=f"{error} ({dropped} entries could not be written)")
-            self._file.journal.end(end)
-            await self._written()
-        if end.status == "FAILED":
-            raise ApplicationError(end.failure or "failed", type="RunFailedError", non_retryable=True)
-        if end.status == "CANCELLED" and self._cancel is None:
-            raise asyncio.CancelledError  # asked for by the engine's own interface, which then shows it as cancelled
-        return end
-
-    async def _written(self) -> str | None:
-        """Send what is left, open updates included; why it cannot be, or None. A cancellation does not stop it."""
-        operations = self._file.operations
-        while True:
-            try:
-                await operations.flush()
-                await workflow.wait_condition(workflow.all_handlers_finished)
-                if not len(self._file.journal.outbox):
-                    return None
-            except asyncio.CancelledError:
-                if is_unwinding():
-                    raise
-                _uncancel()
-            except Exception as error:  # noqa: BLE001  # whatever it is, the run must end
-                if not is_cancelled_exception(error):
-                    return root_failure(error)
-                _uncancel()
-
-    def _cancelled(self) -> RunEnd:
-        _uncancel()
-        who = self._cancel or CancelRequest("the engine's own interface", workflow.cancellation_reason() or "")
-        self._file.journal.event("", "agent.run_cancel_requested", {"by": who.by, "reason": who.reason})
-        return RunEnd("CANCELLED", failure=f"cancelled by {who.by}: {who.reason}".rstrip(": "))
-
-    @workflow.signal(name=contracts.DECIDE_SIGNAL)
-    def decide(self, decision: Decision) -> None:
-        """A person's answer, sent and forgotten. What is no decision is told in the log of the run."""
-        if _well_formed(decision):
-            self._file.inbox.receive(decision)
-        else:
-            self._file.journal.log("", "WARNING", f"a signal was no decision and is ignored: {decision!r:.200}")
-
-    @workflow.update(name=contracts.DECIDE_UPDATE)
-    async def decide_and_confirm(self, decision: Decision) -> DecisionReply:
-        """A person's answer; returns when it is judged and its row is written."""
-        reply, outbox = self._file.inbox.receive(decision), self._file.journal.outbox
-        written = outbox.last
-        await workflow.wait_condition(lambda: outbox.confirmed >= written or outbox.dropped >= written)
-        return reply if outbox.confirmed >= written else DecisionReply(False, "it could not be written; the run failed")
-
-    @decide_and_confirm.validator
-    def _check_decision(self, decision: Decision) -> None:
-        if not _well_formed(decision):
-            raise ApplicationError("this is no decision", type="InputError", non_retryable=True)
-
-    @workflow.signal(name=contracts.CANCEL_SIGNAL)
-    def cancel(self, request: CancelRequest) -> None:
-        """Stop the run; the first request counts. Nothing is decided from now on; what was decided is acted on."""
-        if self._cancel is not None or not _well_formed(request):
-            return
-        self._cancel = request
-        self._file.inbox.close()
-        if self._main is not None and self._file.inbox.accepted is None:
-            self._main.cancel()
-
-    @workflow.signal(name=contracts.TELL_AGAIN_SIGNAL)
-    def tell_again(self) -> None:
-        """The rows are older than the run: write them again as it stands."""
-        self._file.journal.tell_again()
-
-    @workflow.query(name=contracts.STANDING_QUERY)
-    def standing(self) -> Standing:
-        """Where the run stands, to compare its row with."""
-        journal = self._file.journal
-        return Standing(journal.version, journal.status, len(journal.outbox))
-
-    @workflow.query(name=contracts.STATE_QUERY)
-    def state(self) -> str:
-        """The run's status as the workflow sees it."""
-        return self._file.journal.status
-
-
-def _uncancel() -> None:
-    """A cancellation that was taken note of must not strike again at the next wait."""
-    task = asyncio.current_task()
-    while task is not None and task.cancelling():
-        task.uncancel()
-
 
 def _at(command: commands.Fail) -> str:
     """The reason of a failure with its node, where the reason does not name it."""
     named = command.node is None or command.reason.startswith(command.node) or repr(command.node) in command.reason
     return command.reason if named else f"{command.node}: {command.reason}"
-
-
-def _well_formed(message: Decision | CancelRequest) -> bool:
-    """Whether a message from outside has the shape it says: the engine hands on whatever was sent."""
-    return is_dataclass(message) and all(isinstance(getattr(message, part.name), str) for part in fields(message))

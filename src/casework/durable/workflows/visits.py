@@ -11,12 +11,11 @@ from temporalio import workflow
 
 from casework import ids
 from casework.durable import contracts, policies
-from casework.durable.contracts import RunStart, Say, ToolCall, ToolReply
+from casework.durable.contracts import Say, ToolCall, ToolReply
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
-from casework.durable.workflows.inbox import Inbox
-from casework.durable.workflows.journal import Journal, now
-from casework.durable.workflows.operations import Operations
+from casework.durable.workflows.journal import now
+from casework.durable.workflows.shell import RunFile
 from casework.errors import FatalError, UnserialisableError
 from casework.graph import commands, engine
 from casework.graph.bundle import PinnedWorkflow
@@ -34,14 +33,8 @@ Due = commands.RunAgent | commands.RunTool | commands.Evaluate | commands.AwaitD
 """Commands that a visit carries out; the others end the run."""
 
 
-class CaseFile:
-    """What the visits of one run share. Making it cannot fail: a bundle that does not hold fails the run, by name."""
-
-    def __init__(self, start: RunStart) -> None:
-        self.start = start
-        self.journal = Journal()
-        self.operations = Operations(contracts.Owner(start.tenant, start.run_id), self.journal)
-        self.inbox = Inbox(self.journal)
+class CaseFile(RunFile):
+    """What the visits of one run share."""
 
     @cached_property
     def bundle(self) -> PinnedWorkflow:

@@ -29,6 +29,10 @@ from (
 ) numbered
 where expected <= %(up_to)s and position is distinct from expected
 
+-- name: own_messages
+select count(*) from agent_ops.agent_messages
+where tenant = %(tenant)s and run_id = %(run_id)s and position <= %(up_to)s and agent = %(agent)s
+
 -- name: transcript
 select position, agent, role, content, requests, call_id, tool, parts
 from agent_ops.agent_messages
