@@ -9,7 +9,9 @@ from casework.tasktree.context import current_node
 from casework.tasktree.errors import CommanderNotRunningError, NotACommanderError
 from casework.tasktree.handlers import HandlerNode, call, handler
 from casework.tasktree.job import Job, check_job, submit
+from casework.tasktree.mechanics import refusal
 from casework.tasktree.queue import checked_priority
+from casework.tasktree.states import REFUSES
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
@@ -25,15 +27,15 @@ def send(job: Job, to: Commander, parent: TaskNode | None = None, priority: int 
     Raises:
         NotAJobError, OptionError: as `submit`.
         NotACommanderError: `to` is none.
-        CommanderNotRunningError: `to` does not run.
+        CommanderNotRunningError, NodeTerminatedError: `to` does not run, or is being ended.
         NoCurrentNodeError, TreeError: there is no node here that takes the child.
     """
     check_job(job)
     checked_priority(priority)
     if not (hasattr(to, "_mailbox") and to._is_root):
         raise NotACommanderError(f"{to!r} is no Commander. Send the Job to a Commander that runs.")
-    if not to.running:
-        raise CommanderNotRunningError(f"{to!r} does not run, so it does not take {job!r}. Open it first.")
+    if not to.running or to._flags & REFUSES:
+        raise refusal(to, job)
     return call(_sent(job, to, priority).named(job.name), parent)
 
 
