@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.context import HERE
+from casework.tasktree.errors import NodeFailedError
 from casework.tasktree.states import FAILED, NodeState, Stage
 
 if TYPE_CHECKING:
@@ -143,11 +144,15 @@ def callback_failed(node: TaskNode, stage: Stage, error: BaseException) -> None:
         return
     node._add_note(f"{stage} callback failed: {type(error).__name__}: {error}")
     report(node, stage, error)
-    if commander._strict and node._state is NodeState.COMPLETED:
-        node._flags |= FAILED
-        node._set_failure(error)
-        node._state = NodeState.EXCEPTION
-        notify(node, Stage.AT_EXCEPTION)
+    if not commander._strict:
+        return
+    at_end = stage is Stage.AT_COMMANDER_END and node is not commander  # that node ended long before: the run fails
+    failing, failure = (commander, NodeFailedError(node.path, error)) if at_end else (node, error)
+    if failing._state is NodeState.COMPLETED:
+        failing._flags |= FAILED
+        failing._set_failure(failure, node)
+        failing._state = NodeState.EXCEPTION
+        notify(failing, Stage.AT_EXCEPTION)
 
 
 def report(node: TaskNode, stage: Stage, error: BaseException) -> None:

@@ -284,3 +284,19 @@ async def test_a_callback_may_look_at_its_own_node() -> None:
 
     await Commander().run(Do(fine).on(Stage.AT_JOB_END, look, with_node=True))
     assert results == ["fine"]
+
+
+@pytest.mark.parametrize("callback", [_raise, _raise_later])
+async def test_a_strict_callback_at_the_end_of_the_commander_fails_the_run(callback: Any) -> None:
+    """TT-3, TT-16. The node has ended long before and stays as it is; the Commander fails, and names the node."""
+    seen: list[tuple[str, Stage]] = []
+    job = Do(fine).on(Stage.AT_COMMANDER_END, callback)
+    commander = Commander(strict_callbacks=True, listener=lambda node, stage: seen.append((node.path, stage)))
+    with pytest.raises(NodeFailedError) as caught:
+        await commander.run(job)
+    assert caught.value.path == "Do.1"
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert (job.state, commander.state) == (NodeState.COMPLETED, NodeState.EXCEPTION)
+    assert seen[-2:] == [("", Stage.AT_EXCEPTION), ("", Stage.AT_COMMANDER_END)]
+    with pytest.raises(ZeroDivisionError):
+        await Commander(strict_callbacks=True).on(Stage.AT_COMMANDER_END, callback).run(Do(fine))
