@@ -125,7 +125,7 @@ everything = {"failing": True, "ending": True, "isolating": True, "timed": True,
 def test_with_limits_isolation_and_release(
     tops: list[Plan], schedule: list[int], ending: Ending, options: dict[str, Any]
 ) -> None:
-    """TT-12, TT-18, TT-25. Slots, time limits, isolating parents, released subtrees: all at once, and whatever fails."""
+    """TT-12, TT-18, TT-25. Slots, time limits, isolating parents, released subtrees: all at once, whatever fails."""
     finished = run(tops, schedule, ending, **options)
     judge(finished)
     kept = tree_of(finished.commander)[1:]
