@@ -8,8 +8,9 @@ import pytest
 
 from casework.tasktree import Commander, Job, NodeFailedError, NodeState, TaskNode, call, current_node, handler, submit
 
+MILLION = 1_000_000
 LONG = 100_000
-DEEP = 5_000  # where every level holds a waiting task
+DEEP = 5_000  # where every level holds a waiting task, and more is a matter of patience
 
 
 @pytest.fixture(autouse=True)
@@ -44,18 +45,18 @@ def lowest(node: TaskNode) -> TaskNode:
 def test_a_long_chain_of_jobs_each_below_the_one_before() -> None:
     """TT-25. The tree is as deep as the chain is long; it ends, has paths, and is freed."""
     commander = Commander()
-    commander.run_sync(Chain(LONG))
+    commander.run_sync(Chain(MILLION))
     end = lowest(commander)
-    assert end.path.count("/") == LONG
-    assert len(end.ancestor_chain) == LONG + 2
+    assert end.path.count("/") == MILLION
+    assert len(end.ancestor_chain) == MILLION + 2
     assert end.state is NodeState.COMPLETED
 
 
 def test_a_long_chain_of_jobs_side_by_side() -> None:
     """TT-6, TT-25."""
-    commander = Commander()
-    commander.run_sync(Chain(LONG, flat=True))
-    assert commander.children[-1].path == f"Chain.{LONG + 1}"
+    commander = Commander(keep="none")
+    commander.run_sync(Chain(MILLION, flat=True))
+    assert commander.export_counters() == {"": {"Chain": MILLION + 1}}
 
 
 def test_an_error_at_the_end_of_a_long_chain() -> None:
@@ -91,7 +92,7 @@ def test_a_deep_tree_of_handlers() -> None:
 
 def test_a_deep_tree_in_which_every_level_waits() -> None:
     """TT-25."""
-    assert Commander().run_sync(Top(DEEP, waits=True)) == DEEP
+    assert Commander().run_sync(Top(LONG, waits=True)) == LONG
 
 
 @pytest.mark.parametrize("waits", [True, False])
