@@ -155,6 +155,14 @@ class Commander(Root):
         check_handler(node)
         return self._door().post(node, lambda: call(node, parent or self))
 
+    def exit_threadsafe(self, result: Any = None) -> None:
+        """`exit`, from any thread; returns at once.
+
+        Raises:
+            CommanderNotRunningError, ThreadsRefusedError: as `submit_threadsafe`.
+        """
+        self._door().tell(lambda: self.exit(result) if self.running else None)
+
     def _door(self) -> Mailbox:
         mailbox = self._mailbox
         if mailbox is None:

@@ -37,11 +37,7 @@ class Mailbox:
             ThreadsRefusedError: the loop takes no calls from other threads.
             CommanderNotRunningError: the run has ended.
         """
-        if type(self.loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
-            raise ThreadsRefusedError(
-                f"{node!r} cannot be given to this tree from another thread: its event loop takes no such calls, as in "
-                "a durable workflow, which could not replay them. Send a signal, or do the work in an activity."
-            )
+        self._check_threads()
         future: Future[Any] = Future()
         context = contextvars.copy_context()
         context.run(HERE.set, None)  # the node that runs in the calling thread, if any, is of another tree
@@ -55,6 +51,25 @@ class Mailbox:
                 del self._open[future]
                 raise CommanderNotRunningError(f"the event loop is closed, so {node!r} cannot start.") from None
         return future
+
+    def tell(self, act: Callable[[], object]) -> None:
+        """Call `act` in the loop's thread.
+
+        Raises:
+            ThreadsRefusedError, CommanderNotRunningError: as `post`.
+        """
+        self._check_threads()
+        try:
+            self.loop.call_soon_threadsafe(act)
+        except RuntimeError:
+            raise CommanderNotRunningError("the event loop is closed.") from None
+
+    def _check_threads(self) -> None:
+        if type(self.loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
+            raise ThreadsRefusedError(
+                "nothing can be given to this tree from another thread: its event loop takes no such calls, as in a "
+                "durable workflow, which could not replay them. Send a signal, or do the work in an activity."
+            )
 
     def close(self, why: str) -> None:
         """The run is over: work that was left and not begun is refused."""

@@ -133,6 +133,22 @@ async def test_misuse_is_named_in_the_calling_thread() -> None:
             await asyncio.wrap_future(commander.submit_threadsafe(job))
 
 
+def test_the_end_of_a_run_from_another_thread() -> None:
+    """TT-10, TT-11. As `exit` from inside: what runs is cancelled, what waits is dropped, and the result is given."""
+    commander = Commander()
+    answer: Future[Any] = Future()
+
+    def end() -> None:
+        commander.exit_threadsafe("enough")
+
+    job = Do(asyncio.Event().wait).on(Stage.AT_JOB_START, lambda: threading.Thread(target=end).start())
+    threading.Thread(target=lambda: answer.set_result(commander.run_sync(job, Do(steps)))).start()
+    assert answer.result(10) == "enough"
+    assert commander.dropped == 1
+    with pytest.raises(CommanderNotRunningError):
+        commander.exit_threadsafe()
+
+
 def test_many_threads_at_once_and_an_end_in_between() -> None:
     """TT-11. Whatever was left at the door is answered: by a result, or by the error that says that the run is over."""
     answers: list[Any] = []
