@@ -37,7 +37,7 @@ from casework.tasktree.errors import (
 from casework.tasktree.handlers import HandlerNode, call, handler
 from casework.tasktree.job import Job, submit
 from casework.tasktree.node import TaskNode
-from casework.tasktree.replies import SplitReply, ToolCall
+from casework.tasktree.replies import SplitReply, ToolCall, words_in
 from casework.tasktree.sending import send
 from casework.tasktree.splitting import Consumer, Split
 from casework.tasktree.states import NodeState, Stage
@@ -85,4 +85,5 @@ __all__ = [
     "handler",
     "send",
     "submit",
+    "words_in",
 ]

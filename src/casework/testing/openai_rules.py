@@ -16,8 +16,8 @@ def refusal(body: Any) -> str | None:
         return "the body is no JSON object"
     if not isinstance(body.get("model"), str) or not isinstance(body.get("messages"), list) or not body["messages"]:
         return "model and messages are required"
-    if body.get("stream"):
-        return "this server does not stream"
+    if body.get("stream_options") is not None and body.get("stream") is not True:
+        return "stream_options are for streams"
     return _tools_fault(body.get("tools") or []) or _messages_fault(body["messages"])
 
 
