@@ -60,7 +60,7 @@ class TreeCalls(ABC):
     """The part of a context that is the same everywhere: checks, nodes, the turns of one agent's asks."""
 
     def __init__(self, given: Mapping[str, Any], agents: Collection[str]) -> None:
-        self._input: Any = loads(dumps(given))
+        self._input: dict[str, Any] = dict(loads(dumps(given)))
         self._agents = agents
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 

@@ -130,7 +130,8 @@ class House:
         """What a failed test needs to be understood: where the row stands, and what the engine did when."""
         history = await self.client.get_workflow_handle(str(run_id)).fetch_history()
         told = [f"{e.event_time.ToJsonString()} {EventType.Name(e.event_type)}" for e in history.events]
-        return "\n".join([f"row: {(await self.run(run_id)).status}", *told])
+        row = await self.run(run_id)
+        return "\n".join([f"row: {row.status}, {row.failure}", *told])
 
     async def steps(self, run_id: UUID) -> list[StepRow]:
         async with self.db.transaction() as conn:

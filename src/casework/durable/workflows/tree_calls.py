@@ -50,7 +50,7 @@ class DurableCalls(TreeCalls):
         self._file = file
         self._pinned = pinned
         self._stop = stop
-        self._room = Room(pinned.max_events)
+        self.room = Room(pinned.max_events)
         self._own: Counter[str] = Counter()
         self._noted: defaultdict[str, int] = defaultdict(int)
         self._place = pinned.name
@@ -58,7 +58,7 @@ class DurableCalls(TreeCalls):
     async def asked(self, agent: str, words: str) -> Any:
         """One model call, and what it says."""
         journal = self._file.journal
-        async with self._room.for_call(len(words)):
+        async with self.room.for_call(len(words)):
             self._check_length()
             if journal.outbox.confirmed < self._noted[agent]:
                 await self._file.operations.flush()
@@ -104,7 +104,7 @@ class DurableCalls(TreeCalls):
 
     async def called(self, name: str, arguments: dict[str, Any]) -> Any:
         """One tool call, and its result."""
-        async with self._room.for_call(len(dumps(arguments))):
+        async with self.room.for_call(len(dumps(arguments))):
             self._check_length()
             path = current_node().path
             try:
@@ -152,7 +152,7 @@ class DurableCalls(TreeCalls):
         raise GivenUpError(path, error.reason) from error
 
     def _check_length(self) -> None:
-        full = self._room.full()
+        full = self.room.full()
         if full is not None:
             fault = f"{current_node().path}: {full}"
             self._file.journal.event("", "agent.history_limit", {"reason": full})

@@ -39,8 +39,13 @@ class Room:
             self._calls -= 1
             self._bytes -= size
 
+    @property
+    def idle(self) -> bool:
+        """Whether no call is under way."""
+        return not self._calls
+
     def _fits(self, size: int) -> bool:
-        return not self._calls or (self._calls < CALLS_AT_ONCE and self._bytes + size <= BYTES_AT_ONCE)
+        return self.idle or (self._calls < CALLS_AT_ONCE and self._bytes + size <= BYTES_AT_ONCE)
 
     def full(self) -> str | None:
         """Why the history takes no further call, or None."""

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable.workflows.tree_calls import DurableCalls
     from casework.durable.workflows.tree_code import load_tree
     from casework.durable.workflows.tree_events import TreeEvents
+    from casework.durable.workflows.tree_room import Room
     from casework.tasktree import Commander, Job, NodeFailedError
     from casework.trees.bundle import PinnedTree
     from casework.values import bounded
@@ -37,6 +38,8 @@ class TreeRun(RunShell):
     def __init__(self, start: RunStart) -> None:
         super().__init__(RunFile(start))
         self._fault: str | None = None
+        self._over = False
+        self._telling: asyncio.Task[None] | None = None
 
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
@@ -61,7 +64,8 @@ class TreeRun(RunShell):
                 uncancel()
 
     async def _grow(self, pinned: PinnedTree) -> RunEnd:
-        job = load_tree(pinned.name, pinned.version).job(DurableCalls(self._file, pinned, self._stop))
+        calls = DurableCalls(self._file, pinned, self._stop)
+        job = load_tree(pinned.name, pinned.version).job(calls)
         events = TreeEvents(self._file.journal)
         tree = Commander(
             listener=events.on_stage,
@@ -71,6 +75,7 @@ class TreeRun(RunShell):
         )
         if self._cancel is not None:
             raise asyncio.CancelledError
+        self._telling = asyncio.create_task(self._tell_at_rest(calls.room))
         try:
             result = await tree.run(job)
         except NodeFailedError as error:
@@ -78,8 +83,23 @@ class TreeRun(RunShell):
                 raise asyncio.CancelledError from error
             return RunEnd("FAILED", failure=self._fault or _told(error))
         finally:
+            self._over = True
             events.close()
         return self._end(job, result)
+
+    async def _tell_at_rest(self, room: Room) -> None:
+        """Send what the tree has said while it waits for something else than a call, which would carry it."""
+        outbox = self._file.journal.outbox
+        while not self._over:
+            await workflow.wait_condition(
+                lambda: self._over or (len(outbox) > 0 and room.idle and not outbox.travelling)
+            )
+            try:
+                if not self._over:
+                    await self._file.operations.flush()
+            except Exception as error:  # noqa: BLE001  # whatever it is, nobody would be told any more
+                self._stop(root_failure(error))
+                return
 
     def _end(self, job: Job, result: object) -> RunEnd:
         if self._fault is not None:

@@ -1,0 +1,137 @@
+"""Free trees whose workers are lost, stopped or short of memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from temporalio.worker import Interceptor, Replayer
+
+from casework.durable.contracts import CancelRequest
+from casework.durable.converter import DATA_CONVERTER
+from casework.durable.trees import TreePlaces
+from casework.durable.worker import WORKFLOWS, workflow_runner
+from casework.settings import DatabaseSettings, Secret, WorkerSettings
+from casework.store import runs
+from tests.integration.durable.conftest import TENANT, House, eventually
+from tests.integration.durable.free_tree_app import HANGS, app
+from tests.integration.durable.test_free_trees import result_of
+from tests.integration.durable.tree_notes import NOTES
+
+ROOT = Path(__file__).parents[3]
+APP = "tests.integration.durable.free_tree_app:app"
+
+
+@contextmanager
+def worker_process(house: House, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`casework worker` with the trees, as a process of its own, whose tool hangs."""
+    database = DatabaseSettings(url=Secret(house.dsn))
+    known = replace(house.settings, database=database).as_environ()
+    env = {**os.environ, **known, HANGS: str(folder / "called")}
+    with (folder / "worker.log").open("wb") as out:
+        words = [sys.executable, "-m", "casework", "worker", "--app", APP]
+        made = subprocess.Popen(words, env=env, cwd=ROOT, stdout=out, stderr=out)
+        try:
+            yield made
+        finally:
+            made.kill()
+            made.wait()
+
+
+async def killed_in_mid_tool(house: House, folder: Path) -> None:
+    with worker_process(house, folder) as process:
+
+        async def called() -> bool:
+            assert process.poll() is None, (folder / "worker.log").read_text()
+            return (folder / "called").exists()
+
+        await eventually(called, "the tool is called")
+        process.send_signal(signal.SIGKILL)
+        await asyncio.to_thread(process.wait)
+
+
+async def test_another_worker_goes_on_with_the_tree_of_one_that_was_killed(house: House, tmp_path: Path) -> None:
+    """TT-24, DA-1. SIGKILL in mid-tree: what was recorded is not asked again, the step in flight is done again."""
+    async with house.with_app(app):
+        pass  # published
+    run_id = await house.start({}, "row")
+    await killed_in_mid_tool(house, tmp_path)
+    NOTES.clear()
+    busy = replace(house, app=app)
+    async with busy.worker():
+        await busy.reaches(run_id, "COMPLETED")
+    assert await result_of(busy, run_id) == ["ada 1: one", "ada 2: two", "here", "ada 3: three"]
+    assert [note for note in NOTES if note.startswith("asked")] == ["asked ada: three"]
+    attempts = {step.path: step.attempt for step in await busy.steps(run_id)}
+    assert attempts == {"row.1/model.1": 1, "row.1/model.2": 1, "row.1/wait_here.1": 2, "row.1/model.3": 1}
+    async with busy.db.transaction() as conn:
+        outcomes = sorted(str(each.outcome) for each in await runs.attempts(conn, TENANT, run_id))
+    assert outcomes == ["COMPLETED"] * 4 + ["LOST"]
+
+
+async def test_a_tree_that_never_stays_in_memory(house: House) -> None:
+    """TT-19, DA-16. Dropped after every workflow task, and rebuilt from its history: nothing is told twice.
+
+    No callback runs because it was dropped; those that a replay runs again ran before it was.
+    """
+    NOTES.clear()
+    small = replace(house, settings=replace(house.settings, worker=WorkerSettings(cache_size=0)))
+    async with small.with_app(app) as busy:
+        slow = await busy.start({"seconds": 1}, "sleeper")
+        other = await busy.start({"rounds": 3}, "rounds")
+        await busy.reaches(other, "COMPLETED")
+        await busy.reaches(slow, "COMPLETED")
+        assert {step.attempt for step in await busy.steps(other)} == {1}
+        kinds = [event.kind for event in await busy.events(slow)]
+        assert (kinds.count("agent.node_started"), kinds.count("agent.node_completed")) == (1, 1)
+        assert "agent.node_terminated" not in kinds
+    assert NOTES.count("began") > 1
+    assert {note for note in NOTES if note.startswith(("e", "t"))} == {"ended"}
+
+
+async def test_a_worker_that_stops_ends_nothing(house: House) -> None:
+    """TT-19. A tree that rests is dropped with its worker: no callback, no listener, no event; another goes on."""
+    NOTES.clear()
+    async with house.with_app(app) as busy:
+        run_id = await busy.start({}, "sleeper")
+
+        async def rests() -> bool:
+            return "agent.model_answered" in {event.kind for event in await busy.events(run_id)}
+
+        await eventually(rests, "the tree rests")
+        before = len(await busy.events(run_id))
+    assert [note for note in NOTES if note.startswith(("e", "t"))] == []
+    assert len(await busy.events(run_id)) == before
+    async with busy.worker():
+        await busy.runs.cancel(str(run_id), CancelRequest("olga", ""))
+        await busy.reaches(run_id, "CANCELLED")
+    assert [note for note in NOTES if note.startswith("asked")] == ["asked ada: before"]
+
+
+def replayer(*interceptors: Interceptor) -> Replayer:
+    return Replayer(
+        workflows=WORKFLOWS,
+        data_converter=DATA_CONVERTER,
+        workflow_runner=workflow_runner(),
+        interceptors=interceptors,
+    )
+
+
+async def test_what_a_tree_did_replays(house: House) -> None:
+    """DA-16. The history of a tree gives the same commands again; without its code it does not."""
+    async with house.with_app(app) as busy:
+        run_id = await busy.start({"rounds": 3}, "rounds")
+        await busy.reaches(run_id, "COMPLETED")
+        handle = busy.client.get_workflow_handle(str(run_id))
+        await handle.result()
+        history = await handle.fetch_history()
+    await replayer(TreePlaces(app.trees)).replay_workflow(history)
+    found = await replayer().replay_workflow(history, raise_on_replay_failure=False)
+    assert "ondeterminism" in str(found.replay_failure)
