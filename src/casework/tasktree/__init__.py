@@ -42,6 +42,7 @@ from casework.tasktree.sending import send
 from casework.tasktree.splitting import Consumer, Split
 from casework.tasktree.states import NodeState, Stage
 from casework.tasktree.streaming import BlockingStream
+from casework.tasktree.timeline import mermaid_timeline, svg_timeline
 
 __all__ = [
     "AlreadyAttachedError",
@@ -83,7 +84,9 @@ __all__ = [
     "current_node",
     "exit_run",
     "handler",
+    "mermaid_timeline",
     "send",
     "submit",
+    "svg_timeline",
     "words_in",
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.context import HERE
-from casework.tasktree.errors import NodeFailedError
+from casework.tasktree.errors import NodeFailedError, told
 from casework.tasktree.states import FAILED, NodeState, Stage
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def callback_failed(node: TaskNode, stage: Stage, error: BaseException) -> None:
     if foreign:
         commander._abort(error)
         return
-    node._add_note(f"{stage} callback failed: {type(error).__name__}: {error}")
+    node._add_note(f"{stage} callback failed: {told(error)}")
     report(node, stage, error)
     if not commander._strict:
         return

@@ -36,7 +36,7 @@ class NodeFailedError(TreeError):
     """The node at `path` failed. `__cause__` is the error itself, however deep in the tree it arose."""
 
     def __init__(self, path: str, error: BaseException) -> None:
-        super().__init__(f"node {path!r} failed: {type(error).__name__}: {error}")
+        super().__init__(f"node {path!r} failed: {told(error)}")
         self.path = path
         self.__cause__ = error
 
@@ -123,3 +123,11 @@ class CommanderBusyError(TreeError):
 
 class CommanderNotRunningError(TreeError):
     """The Commander does not run, so it takes no work."""
+
+
+def told(error: BaseException) -> str:
+    """The class of `error` and what it says; one that cannot say it is told by its class alone."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - a broken `__str__` must not keep a node from ending
+        return f"{type(error).__name__}: (says nothing, its __str__ fails)"

@@ -25,6 +25,7 @@ from casework.tasktree.errors import (
     NodeTerminatedError,
     OptionError,
     TreeError,
+    told,
 )
 from casework.tasktree.states import (
     BODY_OVER,
@@ -161,7 +162,7 @@ def body_failed(node: TaskNode, error: BaseException) -> None:
     node._set_failure(error)
     if node._flags & DOOMED:
         # Terminated it stays; but what went wrong on the way is not swallowed.
-        node._add_note(f"failed while it was terminated: {type(error).__name__}: {error}")
+        node._add_note(f"failed while it was terminated: {told(error)}")
         if not node._commander._is_cancellation(error):
             report(node, Stage.AT_TERMINATE, error)
         return
