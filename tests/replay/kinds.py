@@ -12,6 +12,7 @@ from casework.errors import FatalError, ToldError
 from casework.examples.loan_underwriting import app as loan_app
 from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
+from tests.replay.kept_trees import app as kept_trees
 
 Kind = Callable[[House, Path], Awaitable[UUID]]
 KINDS: dict[str, Kind] = {}
@@ -140,4 +141,22 @@ async def ended_without_a_person(house: House, folder: Path) -> UUID:
     async with house.with_app(gated(folder)) as busy:
         run_id = await busy.start({"weight": 1}, "gated")
         await busy.reaches(run_id, "COMPLETED")
+    return run_id
+
+
+@kind
+async def a_free_tree(house: House, _: Path) -> UUID:
+    async with house.with_app(kept_trees) as busy:
+        run_id = await busy.start({}, "kept-talk")
+        await busy.reaches(run_id, "COMPLETED")
+    return run_id
+
+
+@kind
+async def a_free_tree_at_rest_cancelled(house: House, _: Path) -> UUID:
+    async with house.with_app(kept_trees) as busy:
+        run_id = await busy.start({}, "kept-talk")
+        await busy.reaches(run_id, "RUNNING")
+        await busy.runs.cancel(str(run_id), CancelRequest("olga", "enough"))
+        await busy.reaches(run_id, "CANCELLED")
     return run_id

@@ -12,7 +12,9 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from casework.durable.converter import DATA_CONVERTER
+from casework.durable.trees import TreePlaces
 from casework.durable.worker import WORKFLOWS, workflow_runner
+from tests.replay.kept_trees import app as kept_trees
 
 HISTORIES = Path(__file__).parent / "histories"
 
@@ -33,7 +35,12 @@ def _without_machine(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def replayer() -> Replayer:
-    return Replayer(workflows=WORKFLOWS, data_converter=DATA_CONVERTER, workflow_runner=workflow_runner())
+    return Replayer(
+        workflows=WORKFLOWS,
+        data_converter=DATA_CONVERTER,
+        workflow_runner=workflow_runner(),
+        interceptors=[TreePlaces(kept_trees.trees)],
+    )
 
 
 async def replay(*paths: Path) -> None:

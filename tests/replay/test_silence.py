@@ -12,11 +12,11 @@ from temporalio.worker import Replayer
 
 from casework.durable.converter import DATA_CONVERTER
 from casework.durable.tracing.attempts import TracingInterceptor
-from casework.durable.worker import make_worker, workflow_runner
-from casework.durable.workflows.run import CaseRun
-from casework.durable.workflows.sweep import Sweep
+from casework.durable.trees import TreePlaces
+from casework.durable.worker import WORKFLOWS, make_worker, workflow_runner
 from casework.telemetry.tracer import Tracer
 from tests.integration.durable.conftest import APPLICATION, House
+from tests.replay.kept_trees import app as kept_trees
 from tests.replay.replaying import files, replayer
 
 
@@ -35,10 +35,10 @@ async def test_recorded_histories_replay_under_tracing_without_a_span(
 ) -> None:
     """DA-17. Histories of untraced runs fit the traced worker, and nothing of the past is told again."""
     traced = Replayer(
-        workflows=[CaseRun, Sweep],
+        workflows=WORKFLOWS,
         data_converter=DATA_CONVERTER,
         workflow_runner=workflow_runner(),
-        interceptors=[TracingInterceptor(tracer)],
+        interceptors=[TracingInterceptor(tracer), TreePlaces(kept_trees.trees)],
     )
     for path in files():
         await traced.replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
