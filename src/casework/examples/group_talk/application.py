@@ -7,6 +7,7 @@ used, so a worker that is lost in mid-talk is replaced by another, which asks on
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from casework.agents import ModelAnswer, ModelRequest
@@ -80,14 +81,14 @@ def scripted_agent(script: Script) -> Any:
     input=INPUT,
 )
 async def group_talk(ctx: TreeContext) -> dict[str, Any]:
-    """Hold the talk; returns why it ended and its minutes, a list of speaker, words and round."""
+    """Hold the talk; returns why it ended and its minutes, a list of speaker, words, round and broken_off."""
     voices = DurableVoices(ctx, {member.name: member.agent for member in CAST})
     opening, rounds = ctx.input.get("opening", OPENING), int(ctx.input.get("rounds", ROUNDS))
     manager = seat(GroupTalkManager(voices, opening, rounds=rounds))
     minutes: list[Line] = await submit(manager)
     return {
         "ended": manager.end_reason,
-        "minutes": [{"speaker": line.speaker, "words": line.words, "round": line.round} for line in minutes],
+        "minutes": [asdict(line) for line in minutes],
     }
 
 
