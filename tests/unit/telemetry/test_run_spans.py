@@ -81,3 +81,16 @@ def test_a_decision_is_linked_to_where_it_came_from() -> None:
     assert decision.links == (Place(5, 6),)
     assert decision.parent == FACTS.place("decision.1")
     assert not {"rita", "private"} & set(decision.attributes.values())
+
+
+def test_a_job_below_a_job_has_one_span() -> None:
+    """In a free tree Jobs lie below Jobs; what is told by events is not told again as what lies between."""
+    run, made = spans()
+    run.carried([event("talk.1", "node_started", 1), event("talk.1/round.1", "node_started", 1)])
+    run.began("talk.1/round.1/one.1/model.1", 10)
+    run.ended("talk.1/round.1/one.1/model.1", 20)
+    run.carried([event("talk.1/round.1", "node_completed", 3), event("talk.1", "node_completed", 4)])
+    run.over(40, start=0, parent=None, state="COMPLETED", error=None)
+    paths = [str(span.attributes["casework.path"]) for span in made if span.name != "run"]
+    assert paths == ["talk.1/round.1/one.1", "talk.1/round.1", "talk.1"]
+    assert len({span.place for span in made}) == len(made)
