@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.integration.durable.apps import weigh
 
 from casework.agents import ModelAnswer, ModelRequest
 from casework.app import App
@@ -18,7 +19,6 @@ from casework.tasktree import Job
 from casework.trees import FreeTree, TreeContext, free_tree
 from casework.trees.bundle import PinnedTree, pinned_from_plain
 from casework.values import dumps, loads
-from tests.integration.durable.apps import weigh
 
 AGENT = """
 apiVersion: casework.dev/v1alpha1
