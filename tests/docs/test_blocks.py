@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,9 @@ def test_other_lines_call_what_is_there() -> None:
         program = call.words[:1]
         if program == ["make"]:
             assert set(call.words[1:]) <= verbs, call
+        elif program == ["python"]:
+            assert call.words[1] == "-m", call
+            assert importlib.util.find_spec(call.words[2]), call
         elif program and program != ["casework"]:
             assert program[0] in SHELL, call
 
