@@ -10,7 +10,7 @@ from docs.markdown import GENERATED, table
 SOURCES = Path(__file__).parents[1] / "src" / "casework"
 
 KINDS = {
-    "agent.run_started": ("the run", "the engine has begun it", "`workflow`, `version`"),
+    "agent.run_started": ("the run", "the engine has begun it", "`workflow`, `version`; of a free tree `tree_version`"),
     "agent.run_completed": ("the run", "it ended COMPLETED", "`outcome`"),
     "agent.run_failed": ("the run", "it ended FAILED", "`failure`"),
     "agent.run_cancelled": ("the run", "it ended CANCELLED", "`failure`: by whom and why"),
@@ -29,6 +29,12 @@ KINDS = {
     "agent.node_completed": ("a visit", "the visit succeeded", "`node`"),
     "agent.node_failed": ("a visit", "the visit failed; an `onError` edge may catch it", "`node`, `error`"),
     "agent.node_terminated": ("a visit", "the visit was cut off, as by a cancellation", "`node`"),
+    "agent.nodes_untold": (
+        "the run",
+        "a free tree had more Jobs than are told as visits",
+        "`jobs`: ended without an event; `told`: events of the others",
+    ),
+    "agent.history_limit": ("the run", "a free tree is stopped, since its history is as long as it may be", "`reason`"),
     "agent.model_answered": (
         "a step",
         "a model call completed; commits with its result",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from typing import Any
 
@@ -102,6 +103,19 @@ async def stubborn(ctx: TreeContext) -> str:
 async def clock(_: TreeContext) -> float:
     """Asks the machine for the time."""
     return time.time()
+
+
+@free_tree("dice", version=1)
+async def dice(_: TreeContext) -> float:
+    """Leaves it to chance."""
+    return random.random()
+
+
+@free_tree("reader", version=1)
+async def reader(_: TreeContext) -> str:
+    """Reads a file."""
+    with open(__file__) as file:
+        return file.read()
 
 
 @free_tree("sleeper", version=1, agents=BOTH)

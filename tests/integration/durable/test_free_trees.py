@@ -148,6 +148,8 @@ async def test_the_root_error_is_told_with_its_path(house: House) -> None:
     [
         ("stubborn", "stubborn.1/unheard_of.1: There is no tool 'unheard_of'"),
         ("clock", "time.time"),
+        ("dice", "random.random"),
+        ("reader", "open"),
         ("own-cancel", "CancelledError"),
         ("weird", "the result of free tree 'weird' cannot be stored"),
         ("endless", "a free tree is stopped at 60 events"),
