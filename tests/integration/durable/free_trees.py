@@ -114,7 +114,7 @@ async def dice(_: TreeContext) -> float:
 @free_tree("reader", version=1)
 async def reader(_: TreeContext) -> str:
     """Reads a file."""
-    with open(__file__) as file:
+    with open(__file__) as file:  # noqa: ASYNC230  # what is refused
         return file.read()
 
 
