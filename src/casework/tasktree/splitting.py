@@ -98,6 +98,10 @@ class Split(Generic[T]):
         """
         for consumer in self._consumers:
             consumer._leave()
+        await self._shut()
+
+    async def _shut(self) -> None:
+        """Close the source. What is buffered stays."""
         over, self._over = self._over, True
         if self._pump is None and not over:
             self._pump = asyncio.get_running_loop().create_task(_closed(self._source))
@@ -220,7 +224,7 @@ class Consumer(AsyncIterator[U], Generic[U]):
         """Want no more. What was buffered is dropped; with the last open consumer the source is closed, too."""
         self._leave()
         if not any(consumer._open for consumer in self._split._consumers):
-            await self._split.aclose()
+            await self._split._shut()
 
     # ---- for the split
 

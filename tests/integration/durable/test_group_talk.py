@@ -23,6 +23,7 @@ from casework.examples.group_talk.talk import NOBODY, GroupTalkManager
 from casework.settings import DatabaseSettings, Secret, WorkerSettings
 from casework.store import runs
 from casework.tasktree import Commander
+from tests.integration.durable import streaming_trees
 from tests.integration.durable.conftest import TENANT, House, eventually
 from tests.integration.durable.group_talk_app import ASKED, HANGS_AT, app
 
@@ -83,6 +84,16 @@ async def test_input_is_the_runs(house: House, asked: Path) -> None:
         opened = [{"speaker": "Chair", "words": "The weather is fine.", "round": 0, "broken_off": False}]
         assert await result_of(busy, silent) == {"ended": NOBODY, "minutes": opened}
         assert (await result_of(busy, short))["ended"] == "round limit (1)"
+
+
+async def test_the_streaming_adapters_in_a_durable_workflow(house: House) -> None:
+    """TT-22. A blocking source is refused by name, as there are no threads; a split needs none, and works."""
+    async with house.with_app(streaming_trees.app) as busy:
+        run_id = await busy.start({}, "streams")
+        await busy.reaches(run_id, "COMPLETED")
+        told = await result_of(busy, run_id)
+    assert told["halves"] == [[0, 1, 2, 3, 4], [0, 2, 4]]
+    assert "this event loop has no threads" in told["refused"]
 
 
 @contextmanager

@@ -324,6 +324,13 @@ def test_a_role_has_a_name_of_its_own(name: str) -> None:
         talk_of(always, "Ann").create_role(name)
 
 
+def test_a_talk_has_an_opening_and_a_limit() -> None:
+    """TT-24. A blank opening and a negative limit are refused."""
+    for opening, limit in ((" ", 1), ("Begin.", -1)):
+        with pytest.raises(ValueError, match=r"blank|rounds is -1"):
+            GroupTalkManager(Voices(always), opening, rounds=limit)
+
+
 async def test_a_reply_is_lazy() -> None:
     """TT-23. Nothing is asked of a reply before it begins; closing one that never began is no error."""
     voices = Voices(always)

@@ -151,6 +151,15 @@ async def test_a_closed_consumer_holds_nobody() -> None:
     assert (source.given, source.closed) == (50, 1)
 
 
+async def test_a_consumer_that_closes_takes_nothing_from_the_others() -> None:
+    """TT-22. Also where the source has ended, and only buffers are left to read."""
+    async with Split(Source(3)) as split:
+        quick, slow = split.consumer(), split.consumer()
+        assert await all_of(quick) == [1, 2, 3]
+        await quick.aclose()
+        assert await all_of(slow) == [1, 2, 3]
+
+
 async def test_leaving_ends_a_source_that_waits() -> None:
     """TT-22. The read under way is cancelled, the source closed, waiting consumers end; unread splits close, too."""
     source, untouched = Source(0, blocks=True), Source()

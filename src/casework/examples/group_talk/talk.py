@@ -47,6 +47,10 @@ class GroupTalkManager(Job):
         rounds: replies after the opening, at most.
         chair: the name under which the opening is heard.
         hear: told each piece of what is said, as it is said: the speaker and the piece, which is empty at the end.
+        patience: seconds that a role has to begin; one that has not fails in that round. None: as long as it takes.
+
+    Raises:
+        ValueError: a blank opening, or a negative number of rounds.
     """
 
     def __init__(
@@ -57,15 +61,19 @@ class GroupTalkManager(Job):
         rounds: int = ROUNDS,
         chair: str = "Chair",
         hear: Callable[[str, str], object] | None = None,
+        patience: float | None = None,
     ) -> None:
         super().__init__()
         if rounds < 0:
             raise ValueError(f"rounds is {rounds}. Give the number of replies after the opening, 0 or more.")
+        if not opening.strip():
+            raise ValueError("The opening is blank. Say what the talk is about.")
         self.voices = voices
         self.opening = opening
         self.rounds = rounds
         self.chair = chair
         self.hear = hear
+        self.patience = patience
         self.roles_list: list[Role] = []
         self.speaking: str | None = None
         self.minutes: list[Line] = []
@@ -123,6 +131,10 @@ class GroupTalkManager(Job):
         heard: Heard = role.hears(self.minutes)
         return Reply(role.name, self.voices.reply(role, heard))
 
+    def patient(self, node: HandlerNode[str]) -> HandlerNode[str]:
+        """`node` with the time that a role has to begin."""
+        return node if self.patience is None else node.within(self.patience)
+
     def let_hear(self, speaker: str, piece: str) -> None:
         """Pass on what is being said."""
         if self.hear is not None:
@@ -173,8 +185,9 @@ class TalkToAll(Job):
         words = self.reply.words()
         try:
             while (piece := await self._next(words, manager)) is not None:
-                said.append(piece)
-                manager.let_hear(self.reply.speaker, piece)
+                if piece:
+                    said.append(piece)
+                    manager.let_hear(self.reply.speaker, piece)
             whole = not self._broke_off
             manager.let_hear(self.reply.speaker, "")
         finally:
@@ -195,7 +208,7 @@ class TalkToAll(Job):
 async def handle_response(replies: dict[str, Reply]) -> dict[str, str]:
     """Listen to all replies at once. Says how each came out, by role: the floor, denied, nothing to say, failed."""
     manager, number = manager_of_talk(), round_of_talk().number
-    nodes = {name: call(parse_stream_response(reply)) for name, reply in replies.items()}
+    nodes = {name: call(manager.patient(parse_stream_response(reply))) for name, reply in replies.items()}
     outcome: dict[str, str] = {}
     errors: list[BaseException] = []
     for name, node in nodes.items():
