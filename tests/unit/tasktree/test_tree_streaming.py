@@ -299,3 +299,37 @@ def test_a_loop_without_threads_refuses_by_name() -> None:
     finally:
         loop.close()
     assert (source.given, source.closed) == (0, 0)
+
+
+@pytest.mark.parametrize("generator", [False, True], ids=["a source with close", "a generator"])
+async def test_a_source_is_closed_once_whenever_its_reader_is_cancelled(generator: bool) -> None:
+    """TT-22. At any moment: before the first read, in one, between two, at the end, or twice."""
+    sources = [Source(list(range(5))) for _ in range(120)]
+
+    def lines(source: Source) -> Iterator[int]:
+        source.threads.add(threading.get_ident())
+        try:
+            yield from source.items
+        finally:
+            source.close()
+
+    async def consume(source: Source) -> None:
+        async with BlockingStream(lines(source) if generator else source) as stream:
+            async for _ in stream:
+                pass
+
+    for number, source in enumerate(sources):
+        reading = asyncio.create_task(consume(source))
+        for _ in range(number % 40):
+            await asyncio.sleep(0)
+        if number % 3:
+            await asyncio.sleep(number % 7 / 4000)
+        reading.cancel()
+        if number % 2:
+            await asyncio.sleep(0)
+            reading.cancel()
+        await asyncio.wait([reading])
+    await until(lambda: len(asyncio.all_tasks()) <= 2)
+    begun = [source for source in sources if source.threads]
+    assert len(begun) > 20
+    assert {source.closed for source in begun} == {1}
