@@ -305,6 +305,12 @@ class WorkflowDetail(WorkflowName):
     nodes: list[WorkflowNode]
 
 
+class WorkflowManifest(WorkflowName):
+    """The manifest of a workflow's newest version; null for a free tree, which is code."""
+
+    manifest: dict[str, Any] | None
+
+
 class Health(Shape):
     """The process lives."""
 

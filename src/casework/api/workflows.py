@@ -11,10 +11,10 @@ from casework.api import shapes
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.requests import Short
-from casework.api.services import ServicesDep
+from casework.api.services import Services, ServicesDep
 from casework.errors import NotFoundError
 from casework.store import workflows
-from casework.trees.bundle import PinnedTree, pinned_from_plain
+from casework.trees.bundle import Pinned, PinnedTree, pinned_from_plain
 
 router = APIRouter(prefix="/v1/workflows", tags=["workflows"], route_class=ExactRoute)
 
@@ -32,15 +32,28 @@ async def list_workflows(caller: CallerDep, services: ServicesDep) -> Response:
 @needs(Role.VIEWER)
 async def show_workflow(name: Annotated[Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
     """A workflow's newest version: the schema of its input, its nodes (a free tree has none), people's decisions."""
-    async with services.db.transaction() as conn:
-        found = await workflows.latest(conn, caller.tenant, name)
-        known = await workflows.names(conn, caller.tenant)
-    if found is None:
-        raise NotFoundError(f"There is no workflow {name!r}. There are: {', '.join(known) or 'none yet'}.")
-    version, bundle = found
-    pinned = pinned_from_plain(bundle)
+    version, pinned = await _newest(services, caller.tenant, name)
     nodes = [
         {"id": node.id, "type": node.type, "decisions": [one.name for one in node.decisions or ()]}
         for node in (() if isinstance(pinned, PinnedTree) else pinned.workflow.spec.nodes)
     ]
     return PlainResponse({"name": name, "version": version, "input_schema": pinned.input_schema, "nodes": nodes})
+
+
+@router.get("/{name}/manifest", response_model=shapes.WorkflowManifest)
+@needs(Role.VIEWER)
+async def show_manifest(name: Annotated[Short, Path()], caller: CallerDep, services: ServicesDep) -> Response:
+    """The manifest of a workflow's newest version, as it was admitted; null for a free tree, which is code."""
+    version, pinned = await _newest(services, caller.tenant, name)
+    manifest = None if isinstance(pinned, PinnedTree) else pinned.workflow.model_dump(by_alias=True)
+    return PlainResponse({"name": name, "version": version, "manifest": manifest})
+
+
+async def _newest(services: Services, tenant: str, name: str) -> tuple[int, Pinned]:
+    async with services.db.transaction() as conn:
+        found = await workflows.latest(conn, tenant, name)
+        known = await workflows.names(conn, tenant)
+    if found is None:
+        raise NotFoundError(f"There is no workflow {name!r}. There are: {', '.join(known) or 'none yet'}.")
+    version, bundle = found
+    return version, pinned_from_plain(bundle)

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "steps": ("casework.cli.steps:steps", "Which steps are tried again, and which failed for good."),
     "status": ("casework.cli.status:status", "The whole installation on one screen; exit 0 only if all is well."),
     "workflows": ("casework.cli.workflows:workflows", "The workflows that runs can be started of."),
+    "graph": ("casework.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
     "audit": ("casework.cli.audit:audit", "The whole trail of one run, from PostgreSQL."),
     "policy": ("casework.cli.policy:policy", "Load and show governed policy, as its owner."),
     "token": ("casework.cli.token:token", "Create, list and revoke access tokens."),
