@@ -8,9 +8,23 @@ from typing import Any
 from pydantic import BaseModel
 
 from casework.graph import manifests as models
-from casework.graph.admission import _OPTIONAL, _REQUIRED
-from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS, LATER_TYPES
+from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS
+from casework.graph.node_rules import OPTIONAL, REQUIRED
 from docs.markdown import GENERATED, cell, table
+
+_VERTEX: Mapping[str, str] = {
+    "agentRef": "AGENT: name of an `AiAgent`.",
+    "inputTemplate": "AGENT: Liquid template of the message that opens the visit. Without one the input as JSON is "
+    "said.",
+    "outputSchema": "AGENT: JSON Schema that the answer must hold to, instead of the agent's.",
+    "tool": "TOOL: name of a tool of the App.",
+    "arguments": "TOOL: its arguments; SUBWORKFLOW: the input of its run. Texts are templates; one that is nothing but "
+    "a path keeps the type of what it names.",
+    "workflowRef": "SUBWORKFLOW: name of another `AiWorkflow`, or of a free tree of the App.",
+    "duration": "WAIT: how long, as ISO 8601 (`PT15M`, `P1DT12H`) or in seconds; at most ten years.",
+    "signal": "WAIT: name of the signal that ends it.",
+    "decisions": "HUMAN_APPROVAL: what a person may answer.",
+}
 
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "Metadata": {
@@ -29,16 +43,18 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "Node": {
         "id": "Letters, digits, `_` and `-`; not `end`. It becomes a part of paths.",
         "type": "Which kind of vertex, in any case.",
-        "agentRef": "AGENT: name of an `AiAgent`.",
-        "inputTemplate": "AGENT: Liquid template of the message that opens the visit. Without one the input as JSON "
-        "is said.",
-        "outputKey": "AGENT, TOOL: the name under which the output is kept, for expressions and templates.",
-        "outputSchema": "AGENT: JSON Schema that the answer must hold to, instead of the agent's.",
+        **_VERTEX,
+        "outputKey": "The name under which the node's value is kept, for expressions and templates.",
         "expression": "CONDITION: CEL that gives true or false.",
-        "tool": "TOOL: name of a tool of the App.",
-        "arguments": "TOOL: its arguments. Texts are templates; one that is nothing but a path keeps the type of "
-        "what it names.",
-        "decisions": "HUMAN_APPROVAL: what a person may answer.",
+        "items": "MAP: CEL that gives a list, of at most 1,000 items. One that is nothing but a path, as in "
+        "`input.documents`, keeps the types of its numbers.",
+        "branches": "PARALLEL: 1 to 100, each with an id of its own. MAP: one, which is run for each item.",
+        "maxParallel": "PARALLEL, MAP: branches that are under way at one time, 1 to 1000. Default: 10.",
+    },
+    "BranchSpec": {
+        "id": "As a node's; unique within its node. It becomes a part of paths.",
+        "type": "AGENT, TOOL, HUMAN_APPROVAL, SUBWORKFLOW or WAIT, in any case.",
+        **_VERTEX,
     },
     "DecisionSpec": {
         "name": "The command, as in `approve`; the condition of its edge.",
@@ -81,6 +97,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 _ORDER = (
     "AiWorkflowSpec",
     "Node",
+    "BranchSpec",
     "DecisionSpec",
     "Edge",
     "AiAgentSpec",
@@ -105,8 +122,7 @@ def manifests() -> str:
             ("kind", "spec", "what it is"),
             [(f"`{kind}`", _link(model), cell(model.__doc__)) for kind, model in KINDS.items()],
         ),
-        f"{_listed(LATER_KINDS)} are names of later releases and are refused as such; so are the node types "
-        f"{_listed(LATER_TYPES)}.",
+        f"{_listed(LATER_KINDS)} are names of later releases and are refused as such.",
         "Names of resources are lower-case letters, digits and inner dashes, at most 63.",
     ]
     for name in _ORDER:
@@ -168,8 +184,39 @@ def _type(part: Mapping[str, Any]) -> str:
 
 def _node_types() -> Iterator[str]:
     yield "### What a node takes, by its type"
-    rows = [(f"`{kind}`", _listed(_REQUIRED[kind]), _listed(_OPTIONAL.get(kind, ()))) for kind in _REQUIRED]
+    rows = [(f"`{kind}`", _listed(REQUIRED[kind]), _listed(OPTIONAL.get(kind, ()))) for kind in REQUIRED]
     yield table(("type", "must have", "may have"), rows)
+    yield "A WAIT has `duration`, `signal` or both."
+    yield "### What a node brings, by its type"
+    yield table(("type", "its value, under `outputKey`"), _VALUES)
+    yield from _BRANCHES
+
+
+_VALUES = (
+    ("`AGENT`", "The agent's answer: text, or an object where there is an output schema."),
+    ("`TOOL`", "The tool's result."),
+    ("`PARALLEL`", "An object: the value of each branch under the branch's id."),
+    ("`MAP`", "A list: the value of the branch for each item, in the order of the items."),
+    ("`SUBWORKFLOW`", "An object: `outcome` and `output` of the run."),
+    (
+        "`WAIT`",
+        "With a `duration` alone null. With a `signal` alone its payload. With both an object: `timedOut` (true or "
+        "false) and `payload`.",
+    ),
+    ("`HUMAN_APPROVAL`", "As a node `review.NODE`; as a branch an object: `decision`, `reason`, `reviewer`."),
+)
+
+_BRANCHES = (
+    "**Branches.** A branch is written as a node is, without edges and `outputKey`. All branches of a visit are "
+    "started in their order and all are awaited. If any failed, the node fails, and the reason names each of them. In "
+    "the branch of a MAP, templates and arguments also see `item` and `index`, which counts from 0. An agent in a "
+    "branch begins anew: it does not see messages of other visits or branches. A person is asked in a branch as in "
+    "a node; several open questions of one run are answered in any order. A visit of a node with AGENT branches is one "
+    "turn.",
+    "**Sub-workflows.** The workflow that is referred to is pinned as a part of the one that refers to it, with all "
+    "that it refers to itself. A circle of references is refused. The sub-workflow is a run of its own; if it does "
+    "not end COMPLETED, the node fails with its reason.",
+)
 
 
 _CONTEXT = (
@@ -179,6 +226,7 @@ _CONTEXT = (
         (
             ("`input`", "The run's input."),
             ("an `outputKey`", "The latest output of the node that has it."),
+            ("`item`, `index`", "In the branch of a MAP: the item, and its place in the list, from 0."),
             ("`review.NODE`", "The last decision at a HUMAN_APPROVAL node: `decision`, `reason`, `reviewer`."),
             ("`errors.NODE`", "Why a node failed, after its `onError` edge was followed."),
             ("`context`", "All of it, as one object."),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from casework.graph.manifests import Manifest
     from casework.policy import PolicyLimits
     from casework.rehearsal import Rehearsal
-    from casework.trees.bundle import Pinned
+    from casework.trees.bundle import Pinned, PinnedTree
     from casework.trees.definition import FreeTree
 
 CONFIG = "casework.toml"
@@ -128,20 +128,30 @@ class App:
         from casework.graph.admission import admit  # noqa: PLC0415 - as above
 
         tools = {schema.name: schema.parameters for schema in self.toolbox.schemas()}
-        admitted = admit(_read((*self.manifests, *self.providers)), tools, scripts=self.scripts)
+        trees = {name: tree.to_plain() for name, tree in self._pinned_trees.items()}
+        found = _read((*self.manifests, *self.providers))
+        admitted = admit(found, tools, scripts=self.scripts, trees=trees)
         return MappingProxyType({pinned.name: pinned for pinned in admitted})
 
     @cached_property
     def _bundles(self) -> Mapping[str, Pinned]:
+        made: dict[str, Pinned] = dict(self._workflows)
+        for name, tree in self._pinned_trees.items():
+            if name in self._workflows:
+                raise ManifestError(f"Free tree {name!r} has the name of a workflow. Rename one of the two.")
+            made[name] = tree
+        return MappingProxyType(made)
+
+    @cached_property
+    def _pinned_trees(self) -> Mapping[str, PinnedTree]:
+        """The newest version of each free tree."""
         from casework.trees.admission import admit_tree  # noqa: PLC0415 - as above
 
-        made: dict[str, Pinned] = dict(self._workflows)
+        made: dict[str, PinnedTree] = {}
         for tree in sorted(self.trees, key=lambda each: each.version):
-            if tree.name in self._workflows:
-                raise ManifestError(f"Free tree {tree.name!r} has the name of a workflow. Rename one of the two.")
             own = _read((*tree.agents, *tree.providers))
             made[tree.name] = admit_tree(tree, own, self.toolbox.names, scripts=self.scripts)
-        return MappingProxyType(made)
+        return made
 
 
 def _checked_trees(trees: Iterable[FreeTree]) -> tuple[FreeTree, ...]:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from casework.errors import ManifestError
-from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider, Node
+from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider, Vertex
+from casework.graph.references import below, referred
 from casework.values import Plain, content_hash
+
+TREE = "tree"
+"""The member by which a plain bundle is known as a free tree's."""
 
 
 @dataclass(frozen=True)
 class PinnedWorkflow:
-    """A workflow, the agents of its nodes and the providers of those agents, each by name."""
+    """A workflow, the agents of its nodes and the providers of those agents, each by name.
+
+    `workflows` are all that its SUBWORKFLOW nodes refer to, directly or through others: plain bundles of workflows and
+    free trees by name, none of which holds others. `sub_bundle` makes one whole.
+    """
 
     workflow: AiWorkflow
     agents: Mapping[str, AiAgent]
     providers: Mapping[str, LlmProvider]
+    workflows: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -40,27 +49,43 @@ class PinnedWorkflow:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits: equal content, equal hash."""
         return content_hash(self.to_plain())
 
-    def agent_of(self, node: Node) -> AiAgent:
-        """The agent of an AGENT node.
+    def agent_of(self, node: Vertex) -> AiAgent:
+        """The agent of an AGENT node or branch.
 
         Raises:
             KeyError: the node refers to no agent of this bundle, which admission refuses.
         """
         return self.agents[node.agent_ref or ""]
 
-    def output_schema(self, node: Node) -> dict[str, Any] | None:
+    def output_schema(self, node: Vertex) -> dict[str, Any] | None:
         """The JSON Schema of the node's output: its own, else its agent's."""
         if node.output_schema is not None or node.agent_ref is None:
             return node.output_schema
         return self.agent_of(node).spec.output_schema
 
+    def sub_bundle(self, name: str) -> dict[str, Plain]:
+        """The plain bundle of a workflow or free tree that is referred to, with all that it refers to itself.
+
+        It is what its own `to_plain` would give, so it has the hash under which it is published.
+
+        Raises:
+            KeyError: nothing of that name is in this bundle.
+        """
+        made = dict(self.workflows[name])
+        calls = {each: _calls(plain) for each, plain in self.workflows.items()}
+        own = {each: dict(self.workflows[each]) for each in sorted(below(name, calls))}
+        return {**made, "workflows": own} if own else made
+
     def to_plain(self) -> dict[str, Plain]:
         """The bundle as a JSON object. Defaults are written out, so that a run keeps those it was started with."""
-        return {
+        made: dict[str, Plain] = {
             "workflow": _dump(self.workflow),
             "agents": {name: _dump(agent) for name, agent in sorted(self.agents.items())},
             "providers": {name: _dump(provider) for name, provider in sorted(self.providers.items())},
         }
+        if self.workflows:  # a bundle without any is as it always was, and so is its hash
+            made["workflows"] = {name: dict(plain) for name, plain in sorted(self.workflows.items())}
+        return made
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> PinnedWorkflow:
@@ -74,6 +99,7 @@ class PinnedWorkflow:
                 workflow=AiWorkflow.model_validate(data["workflow"]),
                 agents={name: AiAgent.model_validate(item) for name, item in data["agents"].items()},
                 providers={name: LlmProvider.model_validate(item) for name, item in data["providers"].items()},
+                workflows={name: _sub(item) for name, item in data.get("workflows", {}).items()},
             )
         except (KeyError, AttributeError, TypeError, ValidationError) as error:
             raise ManifestError(
@@ -85,3 +111,13 @@ class PinnedWorkflow:
 
 def _dump(part: AiWorkflow | AiAgent | LlmProvider) -> dict[str, Plain]:
     return part.model_dump(by_alias=True)
+
+
+def _sub(item: Mapping[str, Any]) -> dict[str, Plain]:
+    if TREE not in item:
+        AiWorkflow.model_validate(item["workflow"])
+    return dict(item)
+
+
+def _calls(plain: Mapping[str, Plain]) -> tuple[str, ...]:
+    return () if TREE in plain else referred(plain["workflow"]["spec"])

@@ -13,6 +13,7 @@ class RunAgent:
 
     `words` are a reviewer's, to be said as a user message. `render` says whether the node's input template is
     rendered and said: on its first visit, and on a later one that brings no words. Both may be due: template first.
+    In a branch the agent begins anew, without the messages of other visits and branches, so its template is always due.
     """
 
     node: str
@@ -50,6 +51,61 @@ class AwaitDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSubworkflow:
+    """Run the named workflow or free tree as a run of its own, with rendered arguments as its input, to its end."""
+
+    node: str
+    visit: int
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait: `duration_s` seconds, for the signal of that name, or for whichever comes first where both are given."""
+
+    node: str
+    visit: int
+    duration_s: float | None = None
+    signal: str | None = None
+
+
+Work = RunAgent | RunTool | RunSubworkflow | AwaitDecision | Wait
+"""What a branch can ask for. There, `node` is the branch's id, and `visit` its ordinal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch of a visit: its step in the path is `<name>.<ordinal>`.
+
+    `item` and `index` are those of a MAP, for its templates (`engine.scope`); `index` is None in a PARALLEL.
+    """
+
+    name: str
+    ordinal: int
+    command: Work
+    item: Any = None
+    index: int | None = None
+
+    @property
+    def step(self) -> str:
+        """The last part of its path."""
+        return f"{self.name}.{self.ordinal}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunBranches:
+    """Carry out the commands of all branches, started in this order, at most `max_parallel` under way at one time.
+
+    The outcome is `Joined`, when all have ended, also where some failed. There may be none at all.
+    """
+
+    node: str
+    visit: int
+    branches: tuple[Branch, ...]
+    max_parallel: int
+
+
+@dataclass(frozen=True, slots=True)
 class Complete:
     """The run is COMPLETED. `outcome` is the deciding decision's, `output` what the last node stored."""
 
@@ -65,7 +121,10 @@ class Fail:
     node: str | None = None
 
 
-Command = RunAgent | RunTool | Evaluate | AwaitDecision | Complete | Fail
+Due = RunAgent | RunTool | Evaluate | AwaitDecision | RunBranches | RunSubworkflow | Wait
+"""Commands that a visit carries out."""
+Command = Due | Complete | Fail
+"""A visit's command, or the end of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +158,42 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A run of a SUBWORKFLOW has ended COMPLETED; one that did not is a `NodeFailed`."""
+
+    outcome: str | None = None
+    output: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    """The signal came, with a plain payload."""
+
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The time of a WAIT has passed."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeFailed:
-    """The node did not succeed: `error` is text for a reader."""
+    """The node, or the branch, did not succeed: `error` is text for a reader."""
 
     error: str
 
 
-Outcome = Answered | Returned | Evaluated | Decided | NodeFailed
+Result = Answered | Returned | Decided | Ended | Signalled | TimedOut | NodeFailed
+"""What a branch can come back with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """All branches have ended: what each came back with, in their order."""
+
+    results: tuple[Result, ...] = ()
+
+
+Outcome = Result | Evaluated | Joined
+"""What a visit can come back with."""

@@ -15,58 +15,70 @@ from dataclasses import replace
 from typing import Any
 
 from casework.errors import ExpressionError, StateError
-from casework.graph import expressions
+from casework.graph import expressions, fanning
 from casework.graph.commands import (
     Answered,
     AwaitDecision,
+    Branch,
     Command,
     Complete,
     Decided,
+    Ended,
     Evaluate,
     Evaluated,
     Fail,
+    Joined,
     NodeFailed,
     Outcome,
+    Result,
     Returned,
     RunAgent,
+    RunBranches,
+    RunSubworkflow,
     RunTool,
+    Signalled,
+    TimedOut,
+    Wait,
 )
-from casework.graph.manifests import AiWorkflowSpec, Edge, Node
+from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, Edge, Node
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
 from casework.values import Plain, dumps, loads
 
 __all__ = [
     "Answered",
     "AwaitDecision",
+    "Branch",
     "Command",
     "Complete",
     "Decided",
+    "Ended",
     "EngineState",
     "Evaluate",
     "Evaluated",
     "Fail",
+    "Joined",
     "NodeFailed",
     "Outcome",
+    "Result",
     "Returned",
     "RunAgent",
+    "RunBranches",
+    "RunSubworkflow",
     "RunTool",
+    "Signalled",
     "Step",
+    "TimedOut",
+    "Wait",
     "advance",
     "evaluate",
     "pending",
     "refusals",
+    "scope",
     "start",
 ]
 
 Step = tuple[EngineState, Command]
 """Where the run stands, and what is due."""
-
-_FITTING: dict[str, type[Outcome]] = {
-    "AGENT": Answered,
-    "TOOL": Returned,
-    "CONDITION": Evaluated,
-    "HUMAN_APPROVAL": Decided,
-}
 
 
 def start(spec: AiWorkflowSpec, input: Any, *, turn_limit: int = DEFAULT_TURN_LIMIT) -> Step:  # noqa: A002 - AW-3's word
@@ -89,16 +101,20 @@ def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
     node = _current(spec, state)
     if isinstance(outcome, NodeFailed):
         return _failed(spec, state, node, outcome.error)
-    if not isinstance(outcome, _FITTING[node.type]):
+    if node.type == "CONDITION" and isinstance(outcome, Evaluated):
+        return _branched(spec, state, node, outcome.value)
+    if node.type in FANS and isinstance(outcome, Joined):
+        return _joined(spec, state, node, outcome)
+    if isinstance(outcome, (Evaluated, Joined)) or node.type in ("CONDITION", *FANS):
+        fitting = {"CONDITION": "Evaluated", "PARALLEL": "Joined", "MAP": "Joined"}.get(node.type, "its own outcome")
         raise StateError(
             f"{type(outcome).__name__} does not answer node {node.id!r} of type {node.type}: "
-            f"give {_FITTING[node.type].__name__} or NodeFailed."
+            f"give {fitting} or NodeFailed."
         )
+    value = fanning.value_of(node, outcome)
     if isinstance(outcome, Decided):
         return _decided(spec, state, node, outcome)
-    if isinstance(outcome, Evaluated):
-        return _branched(spec, state, node, outcome.value)
-    return _stored(spec, state, node, outcome)
+    return _stored(spec, state, node, value)
 
 
 def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
@@ -109,14 +125,19 @@ def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
         return Fail(state.reason or "", state.current_node)
     node = _current(spec, state)
     visit = state.visits.get(node.id, 0)
-    if node.type == "AGENT":
-        return RunAgent(node.id, visit, state.turn, state.words, visit == 1 or state.words is None)
-    if node.type == "TOOL":
-        return RunTool(node.id, visit)
     if node.type == "CONDITION":
         return Evaluate(node.id, visit, node.expression or "")
-    names = tuple(decision.name for decision in node.decisions or ())
-    return AwaitDecision(node.id, visit, names, refusals(spec, state))
+    if node.type in FANS:
+        return RunBranches(node.id, visit, _branches(state, node), node.max_parallel or MAX_PARALLEL)
+    render = visit == 1 or state.words is None
+    return fanning.work(node, visit, state.turn, state.words, render=render, refused=refusals(spec, state))
+
+
+def scope(state: EngineState, branch: Branch | None = None) -> Mapping[str, Any]:
+    """What templates and arguments of a visit see: the context, and in a branch of a MAP its `item` and `index`."""
+    if branch is None or branch.index is None:
+        return state.context
+    return {**state.context, "item": branch.item, "index": branch.index}
 
 
 def evaluate(command: Evaluate, state: EngineState) -> Evaluated | NodeFailed:
@@ -130,8 +151,8 @@ def evaluate(command: Evaluate, state: EngineState) -> Evaluated | NodeFailed:
 def refusals(spec: AiWorkflowSpec, state: EngineState, turn_limit: int | None = None) -> dict[str, str]:
     """The decisions of the current HUMAN_APPROVAL node that are refused now, each with the reason.
 
-    Refused is what leads directly to an AGENT node when the turn limit is reached. `turn_limit` is the state's own
-    unless given.
+    Refused is what leads directly to a node that starts a turn, when the turn limit is reached. `turn_limit` is the
+    state's own unless given.
     """
     limit = state.turn_limit if turn_limit is None else turn_limit
     node = spec.node(state.current_node or "")
@@ -147,7 +168,7 @@ def refusals(spec: AiWorkflowSpec, state: EngineState, turn_limit: int | None = 
 def _leads_to_agent(spec: AiWorkflowSpec, node: Node, decision: str) -> bool:
     edge = _decision_edge(spec, node, decision)
     target = spec.node(edge.target) if edge else None
-    return target is not None and target.type == "AGENT"
+    return target is not None and target.speaks
 
 
 def _decision_edge(spec: AiWorkflowSpec, node: Node, decision: str) -> Edge | None:
@@ -169,11 +190,11 @@ def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | N
         return _fail(state, f"there is no node {target!r}")
     if state.loop_count >= spec.max_loops:
         return _fail(state, f"loop limit {spec.max_loops} is reached before node {target!r}")
-    turn = state.turn + (node.type == "AGENT")
+    turn = state.turn + node.speaks
     if turn > state.turn_limit:
         return _fail(state, f"turn limit {state.turn_limit} is reached before node {target!r}")
     visits = {**state.visits, target: state.visits.get(target, 0) + 1}
-    words = words if node.type == "AGENT" else None
+    words = words if node.speaks else None
     entered = replace(
         state, current_node=target, visits=visits, loop_count=state.loop_count + 1, turn=turn, words=words
     )
@@ -186,11 +207,29 @@ def _follow(spec: AiWorkflowSpec, state: EngineState, edge: Edge | None, words: 
     return _enter(spec, state, edge.target, words)
 
 
-def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Answered | Returned) -> Step:
-    value = _settled(outcome.output if isinstance(outcome, Answered) else outcome.result)
-    context = {**state.context, node.output_key or node.id: value}
-    answer = value if isinstance(outcome, Answered) else state.answer
-    state = replace(state, context=context, output=value, answer=answer)
+def _branches(state: EngineState, node: Node) -> tuple[Branch, ...]:
+    try:
+        return fanning.branches(node, state.context, state.turn, state.words)
+    except ExpressionError:
+        return ()  # nothing is to be done; `_joined` says why, and the node fails
+
+
+def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joined) -> Step:
+    try:
+        due = fanning.branches(node, state.context, state.turn, state.words)
+    except ExpressionError as error:
+        return _failed(spec, state, node, str(error))
+    value = fanning.joined(node, due, outcome.results)
+    reason = fanning.failure(due, outcome.results)
+    return _stored(spec, state, node, value) if reason is None else _failed(spec, state, node, reason)
+
+
+def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
+    if node.output_key is not None or node.type != "WAIT":
+        value = _settled(value)
+        context = {**state.context, node.output_key or node.id: value}
+        answer = value if node.type == "AGENT" else state.answer
+        state = replace(state, context=context, output=value, answer=answer)
     ways = spec.ways(node.id)
     try:
         edge = next((edge for edge in ways if _matches(edge, state.context)), None)

@@ -49,6 +49,15 @@ def check(source: str, names: Collection[str]) -> None:
         raise ExpressionError(f"{_shown(source)} gives {found}, not true or false. Compare it with something.")
 
 
+def check_parses(source: str, names: Collection[str]) -> None:
+    """Refuse an expression that does not parse, or uses a name not in `names`; it may give anything.
+
+    Raises:
+        ExpressionError: as `check`.
+    """
+    _compile(source, _used(source, names), tuple(sorted(names)))
+
+
 def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     """The value of the expression over `context`, whose keys are the names there are.
 
@@ -78,6 +87,23 @@ def holds(source: str, context: Mapping[str, Any]) -> bool:
     if not isinstance(value, bool):
         raise ExpressionError(f"{_shown(source)} gives {value!r:.100}, not true or false. Compare it with something.")
     return value
+
+
+def value_of(source: str, context: Mapping[str, Any]) -> Plain:
+    """As `evaluate`; but an expression that is nothing but a path gives the value itself, so a number stays a number.
+
+    Raises:
+        ExpressionError: as `evaluate`.
+    """
+    path = source.strip().split(".")
+    if not all(_IDENTIFIER.fullmatch(name) for name in path):
+        return evaluate(source, context)
+    found: Any = {**context, "context": context}
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            return evaluate(source, context)  # which says what is wrong
+        found = found[name]
+    return plain(found)
 
 
 def _cel() -> Any:

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from casework.errors import ManifestError
-from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS, Manifest, NodeType
-from casework.graph.sources import Document, Path, read, where
+from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS, BranchType, Manifest, NodeType
+from casework.graph.origins import Origin, Path, where
+from casework.graph.sources import Document, read
 from casework.values import Plain
 
 _SHOWN = 60
@@ -74,6 +75,7 @@ def _manifest(document: Document, name: str) -> Manifest | list[str]:
         made = KINDS[kind].model_validate(value)
     except ValidationError as error:
         return version + [_problem(detail, document, name, KINDS[kind]) for detail in _telling(error)]
+    made.__dict__["origin"] = Origin(name, document.lines)  # as a cached property keeps what it found
     return version or made
 
 
@@ -107,7 +109,9 @@ def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         return _unknown_field(path, model)
     if kind == "literal_error":
-        known = list(get_args(NodeType)) if path[-1] == "type" else _literals(str(context.get("expected", "")))
+        if path[-1] == "type":
+            return _unknown_type(detail, path)
+        known = _literals(str(context.get("expected", "")))
         return f"{_shown(detail, path)} is not known; there are {', '.join(known)}.{nearest(detail['input'], known)}"
     if kind in ("model_type", "dict_type", "model_attributes_type"):
         return f"{_shown(detail, path)} is no mapping. Write `name: value` lines below it."
@@ -116,6 +120,14 @@ def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     message = detail["msg"].removeprefix("Value error, ")
     ready = {"missing": "it is missing. Add it.", "value_error": f"{message}."}
     return ready.get(kind, f"{_shown(detail, path)}: {message[:1].lower()}{message[1:]}.")
+
+
+def _unknown_type(detail: ErrorDetails, path: Path) -> str:
+    shown, given = _shown(detail, path), detail["input"]
+    if "branches" in path and given in get_args(NodeType):
+        return f"a branch cannot be {shown}; it is one of {', '.join(get_args(BranchType))}. Make it a node."
+    known = get_args(BranchType if "branches" in path else NodeType)
+    return f"{shown} is not known; there are {', '.join(known)}.{nearest(given, known)}"
 
 
 def _unknown_field(path: Path, model: type[BaseModel]) -> str:

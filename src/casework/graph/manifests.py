@@ -24,13 +24,20 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from casework.graph.durations import seconds_of
+from casework.graph.origins import Origin
+
 API_VERSION: Literal["casework.dev/v1alpha1"] = "casework.dev/v1alpha1"
 END = "end"
 """The target of an edge that ends the run; no node may have this id."""
 
-NodeType = Literal["AGENT", "CONDITION", "TOOL", "HUMAN_APPROVAL"]
-LATER_TYPES = ("PARALLEL", "MAP", "SUBWORKFLOW", "WAIT")
-"""Node types of the specification that this release refuses with a clear message."""
+NodeType = Literal["AGENT", "CONDITION", "TOOL", "HUMAN_APPROVAL", "PARALLEL", "MAP", "SUBWORKFLOW", "WAIT"]
+BranchType = Literal["AGENT", "TOOL", "HUMAN_APPROVAL", "SUBWORKFLOW", "WAIT"]
+"""Node types that a branch of a PARALLEL or MAP may have."""
+FANS = ("PARALLEL", "MAP")
+"""Node types that have branches."""
+MAX_PARALLEL = 10
+"""Branches of one visit that are under way at one time, unless the node says otherwise."""
 
 _NAME = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 _ID = r"^[A-Za-z_][A-Za-z0-9_-]*$"
@@ -50,6 +57,17 @@ def _words(value: Any) -> Any:
 
 
 Condition = Annotated[str, BeforeValidator(_words)]
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
+        raise ValueError(f"{value!r:.60} is no duration: write ISO 8601 as in PT15M or P1DT12H, or seconds")
+    seconds_of(Decimal(repr(value)) if isinstance(value, float) else value)
+    return value
+
+
+Duration = Annotated[str | int | Decimal, BeforeValidator(_duration)]
+"""A length of time: ISO 8601, or seconds."""
 
 
 class Part(BaseModel):
@@ -84,32 +102,63 @@ class DecisionSpec(Part):
     outcome: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
 
 
-class Node(Part):
-    """A vertex of the graph. Which fields it takes follows from its type (see `admission`)."""
+class Vertex(Part):
+    """What a node of the graph and a branch have in common. Which fields it takes follows from its type."""
 
     id: Identifier
     type: NodeType
     agent_ref: Name | None = None
     input_template: str | None = None
-    output_key: Key | None = None
     output_schema: dict[str, Any] | None = None
-    expression: Condition | None = None
     tool: Identifier | None = None
     arguments: dict[str, Any] | None = None
+    workflow_ref: Name | None = None
+    duration: Duration | None = None
+    signal: Identifier | None = None
     decisions: tuple[DecisionSpec, ...] | None = None
 
     @field_validator("type", mode="before")
     @classmethod
     def _any_case(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = value.strip().upper()
-            if value in LATER_TYPES:
-                raise ValueError(f"node type {value} is not available in this release")
-        return value
+        return value.strip().upper() if isinstance(value, str) else value
+
+    @property
+    def duration_s(self) -> float | None:
+        """How long a WAIT waits at most, in seconds, or None."""
+        return None if self.duration is None else float(seconds_of(self.duration))
 
     def decision(self, name: str) -> DecisionSpec | None:
         """The decision of that name, or None."""
         return next((d for d in self.decisions or () if d.name == name), None)
+
+
+class BranchSpec(Vertex):
+    """A branch of a PARALLEL or MAP node: written as a node is, without edges and outputKey."""
+
+    type: BranchType
+
+
+class Node(Vertex):
+    """A vertex of the graph. Which fields it takes follows from its type (see `admission`)."""
+
+    output_key: Key | None = None
+    expression: Condition | None = None
+    items: str | None = None
+    branches: Annotated[tuple[BranchSpec, ...], Field(max_length=100)] | None = None
+    max_parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_written_out(cls, value: Any) -> Any:
+        # Here and not as the field's default: nodes that have no branches are pinned without it.
+        if isinstance(value, dict) and str(value.get("type", "")).strip().upper() in FANS:
+            return value if value.keys() & {"maxParallel", "max_parallel"} else {**value, "maxParallel": MAX_PARALLEL}
+        return value
+
+    @property
+    def speaks(self) -> bool:
+        """Whether a visit starts a turn of an agent, its own or that of a branch."""
+        return self.type == "AGENT" or any(branch.type == "AGENT" for branch in self.branches or ())
 
 
 class Edge(Part):
@@ -159,9 +208,18 @@ class AiWorkflowSpec(Part):
         """The edges out of a node that are followed when it succeeds, in order."""
         return tuple(edge for edge in self._ways.get(node_id, ()) if not edge.on_error)
 
+    def rescues(self, node_id: str) -> tuple[Edge, ...]:
+        """All onError edges out of a node; only the first is followed."""
+        return tuple(edge for edge in self._ways.get(node_id, ()) if edge.on_error)
+
     def rescue(self, node_id: str) -> Edge | None:
         """The edge that is followed when the node fails, or None."""
         return next((edge for edge in self._ways.get(node_id, ()) if edge.on_error), None)
+
+    @cached_property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """All nodes, each followed by its branches."""
+        return tuple(each for node in self.nodes for each in (node, *(node.branches or ())))
 
     @cached_property
     def output_keys(self) -> tuple[str, ...]:
@@ -239,6 +297,11 @@ class Resource(Part):
 
     api_version: Literal["casework.dev/v1alpha1"] = API_VERSION
     metadata: Metadata
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where it was read from; None where it was made in code. It is no part of what the resource is."""
+        return None
 
     @property
     def name(self) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from casework.graph.loading import nearest
 from casework.graph.manifests import END, AiWorkflowSpec, Edge, Node
-
-Problem = tuple[str, str]
-"""Where, and what is wrong and what to do."""
+from casework.graph.problems import Problem
 
 
 def shape_problems(spec: AiWorkflowSpec) -> Iterator[Problem]:
@@ -16,7 +14,7 @@ def shape_problems(spec: AiWorkflowSpec) -> Iterator[Problem]:
     ids = [node.id for node in spec.nodes]
     yield from _ids(ids)
     if spec.initial_node not in ids:
-        yield "initialNode", _no_node(spec.initial_node, ids)
+        yield Problem("initialNode", _no_node(spec.initial_node, ids), ("initialNode",))
     yield from _ends(spec, ids)
     for node in spec.nodes:
         yield from _errors(spec, node)
@@ -48,58 +46,78 @@ def _no_node(name: str, ids: Iterable[str]) -> str:
     return f"there is no node {name!r}; there are {', '.join(known)}.{nearest(name, known)}"
 
 
+def _at(spec: AiWorkflowSpec, node: Node, what: str, *path: str | int) -> Problem:
+    place = next(at for at, each in enumerate(spec.nodes) if each is node)
+    return Problem(f"node {node.id!r}", what, ("nodes", place, *path))
+
+
+def _edge_at(spec: AiWorkflowSpec, node: Node, edge: Edge, what: str) -> Problem:
+    """A problem of a node that shows at one of its edges."""
+    place = next(at for at, each in enumerate(spec.edges) if each is edge)
+    return Problem(f"node {node.id!r}", what, ("edges", place))
+
+
 def _ids(ids: list[str]) -> Iterator[Problem]:
     for name in dict.fromkeys(ids):
         if ids.count(name) > 1:
-            yield f"node {name!r}", f"{ids.count(name)} nodes have this id. Rename all but one."
+            second = ids.index(name, ids.index(name) + 1)
+            what = f"{ids.count(name)} nodes have this id. Rename all but one."
+            yield Problem(f"node {name!r}", what, ("nodes", second, "id"))
     if END in ids:
-        yield f"node {END!r}", f"{END!r} is the target that ends the run. Give the node another id."
+        what = f"{END!r} is the target that ends the run. Give the node another id."
+        yield Problem(f"node {END!r}", what, ("nodes", ids.index(END), "id"))
 
 
 def _ends(spec: AiWorkflowSpec, ids: list[str]) -> Iterator[Problem]:
-    for edge in spec.edges:
+    for at, edge in enumerate(spec.edges):
         place = f"edge from {edge.source!r} to {edge.target!r}"
         if edge.source not in ids:
-            yield place, f"from: {_no_node(edge.source, ids)}"
+            yield Problem(place, f"from: {_no_node(edge.source, ids)}", ("edges", at, "from"))
         if not edge.ends and edge.target not in ids:
-            yield place, f"to: {_no_node(edge.target, [*ids, END])}"
+            yield Problem(place, f"to: {_no_node(edge.target, [*ids, END])}", ("edges", at, "to"))
 
 
 def _errors(spec: AiWorkflowSpec, node: Node) -> Iterator[Problem]:
-    edges = [edge for edge in spec.edges if edge.source == node.id and edge.on_error]
+    edges = spec.rescues(node.id)
     if len(edges) > 1:
-        yield f"node {node.id!r}", "it has several onError edges and only the first is followed. Keep one."
+        what = "it has several onError edges and only the first is followed. Keep one."
+        yield _edge_at(spec, node, edges[1], what)
     for edge in edges:
         if edge.condition.strip():
-            yield f"node {node.id!r}", "an onError edge has no condition. Remove it, or remove onError."
+            yield _edge_at(spec, node, edge, "an onError edge has no condition. Remove it, or remove onError.")
 
 
 def _branches(spec: AiWorkflowSpec, node: Node) -> Iterator[Problem]:
-    place = f"node {node.id!r}"
-    given = [edge.condition.strip() for edge in spec.ways(node.id)]
+    ways = spec.ways(node.id)
     for name in ("true", "false"):
-        if name not in given:
-            yield place, f"a CONDITION needs an edge with condition {name}. Add it (to: {END} ends the run)."
-        elif given.count(name) > 1:
-            yield place, f"it has several edges with condition {name} and only the first is followed. Keep one."
-    for other in dict.fromkeys(name for name in given if name not in ("true", "false")):
-        yield place, f"an edge out of a CONDITION has condition true or false, not {other!r}. Change it."
+        made = [edge for edge in ways if edge.condition.strip() == name]
+        if not made:
+            yield _at(spec, node, f"a CONDITION needs an edge with condition {name}. Add it (to: {END} ends the run).")
+        elif len(made) > 1:
+            what = f"it has several edges with condition {name} and only the first is followed. Keep one."
+            yield _edge_at(spec, node, made[1], what)
+    for other, edge in {edge.condition.strip(): edge for edge in reversed(ways)}.items():
+        if other not in ("true", "false"):
+            what = f"an edge out of a CONDITION has condition true or false, not {other!r}. Change it."
+            yield _edge_at(spec, node, edge, what)
 
 
 def _decisions(spec: AiWorkflowSpec, node: Node) -> Iterator[Problem]:
-    place = f"node {node.id!r}"
     names = [decision.name for decision in node.decisions or ()]
-    given = [edge.condition for edge in spec.ways(node.id)]
+    ways = spec.ways(node.id)
     for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield place, f"several decisions are named {name!r}. Rename all but one."
-        if name not in given:
-            yield place, f"decision {name!r} has no edge. Add one with condition {name}."
-        elif given.count(name) > 1:
-            yield place, f"decision {name!r} has several edges and only the first is followed. Keep one."
-    for other in dict.fromkeys(name for name in given if name not in names):
-        known = f"there are {', '.join(dict.fromkeys(names))}" if names else "there are none"
-        yield place, f"an edge has condition {other!r}, which is no decision; {known}.{nearest(other, names)}"
+        made = [edge for edge in ways if edge.condition == name]
+        if not made:
+            what = f"decision {name!r} has no edge. Add one with condition {name}."
+            yield _at(spec, node, what, "decisions", names.index(name))
+        elif len(made) > 1:
+            what = f"decision {name!r} has several edges and only the first is followed. Keep one."
+            yield _edge_at(spec, node, made[1], what)
+    for other, edge in {edge.condition: edge for edge in reversed(ways)}.items():
+        if other not in names:
+            known = f"there are {', '.join(dict.fromkeys(names))}" if names else "there are none"
+            what = f"an edge has condition {other!r}, which is no decision; {known}.{nearest(other, names)}"
+            yield _edge_at(spec, node, edge, what)
 
 
 _CONDITIONS = {"CONDITION": _branches, "HUMAN_APPROVAL": _decisions}
@@ -109,11 +127,11 @@ def _ways(spec: AiWorkflowSpec) -> Iterator[Problem]:
     reached, ending = _reached(spec), _ending(spec)
     for node in spec.nodes:
         if node.id not in reached:
-            yield f"node {node.id!r}", f"no way leads here from {spec.initial_node!r}. Add an edge to it, or remove it."
-    stuck = [node.id for node in spec.nodes if node.id in reached and node.id not in ending]
+            yield _at(spec, node, f"no way leads here from {spec.initial_node!r}. Add an edge to it, or remove it.")
+    stuck = [node for node in spec.nodes if node.id in reached and node.id not in ending]
     if stuck:
-        names = ", ".join(repr(name) for name in stuck)
-        yield f"node {stuck[0]!r}", f"no way leads to an end: a cycle with no exit ({names}). Add an edge to {END}."
+        names = ", ".join(repr(node.id) for node in stuck)
+        yield _at(spec, stuck[0], f"no way leads to an end: a cycle with no exit ({names}). Add an edge to {END}.")
 
 
 def _reached(spec: AiWorkflowSpec) -> set[str]:

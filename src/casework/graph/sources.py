@@ -15,6 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from casework.errors import ManifestError
+from casework.graph.origins import Path, line_of, where
 from casework.values import Plain
 
 MAX_SIZE = 1024 * 1024
@@ -24,7 +25,6 @@ MAX_DEPTH = 50
 MAX_VALUES = 50_000
 """Most values in one file, aliases counted as often as they are used."""
 
-Path = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -37,15 +37,7 @@ class Document:
 
     def line(self, path: Path) -> int:
         """The line of `path`, or of the nearest part around it that has one."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 1)
-
-
-def where(path: Path) -> str:
-    """The path as people write it: `spec.nodes[1].agentRef`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
+        return line_of(self.lines, path)
 
 
 def read(text: str | bytes, name: str) -> list[Document]:

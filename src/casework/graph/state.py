@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from casework.values import Plain, plain
+from casework.errors import StateError
+from casework.values import Plain, plain, shortened
 
 DEFAULT_TURN_LIMIT = 5
 
@@ -27,15 +28,15 @@ class EngineState:
     loop_count: int = 0
     """Visits of all nodes so far, the present one included."""
     turn: int = 0
-    """Visits of AGENT nodes so far, the present one included."""
+    """Visits of nodes that start a turn so far (AGENT, and those with an AGENT branch), the present one included."""
     turn_limit: int = DEFAULT_TURN_LIMIT
     context: Mapping[str, Any] = field(default_factory=dict)
     answer: Any = None
     """The last answer of an agent: what a reviewer is asked about."""
     output: Any = None
-    """What the last AGENT or TOOL node stored."""
+    """What the last node stored that stores something."""
     words: str | None = None
-    """A reviewer's words that the current AGENT node was reached with."""
+    """A reviewer's words that the current node was reached with, where it starts a turn."""
     ended: Ended | None = None
     outcome: str | None = None
     reason: str | None = None
@@ -48,6 +49,43 @@ class EngineState:
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> EngineState:
-        """The state that `to_plain` wrote; missing fields have their defaults, unknown ones are dropped."""
+        """The state that `to_plain` wrote; missing fields have their defaults, unknown ones are dropped.
+
+        Raises:
+            StateError: a field holds what no state has, so that it is not gone on from.
+        """
         known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in data.items() if name in known})
+        found = {name: value for name, value in data.items() if name in known}
+        for name, value in found.items():
+            if not _FITS[name](value):
+                raise StateError(f"A stored state has {name} {shortened(repr(value), 100)}, which no state has.")
+        return cls(**found)
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_anything(_value: Any) -> bool:
+    return True
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "current_node": _is_text,
+    "visits": lambda value: isinstance(value, Mapping) and all(_is_count(each) for each in value.values()),
+    "loop_count": _is_count,
+    "turn": _is_count,
+    "turn_limit": _is_count,
+    "context": lambda value: isinstance(value, Mapping),
+    "answer": _is_anything,
+    "output": _is_anything,
+    "words": _is_text,
+    "ended": lambda value: value in (None, *get_args(Ended)),
+    "outcome": _is_text,
+    "reason": _is_text,
+}
+"""What each field of a stored state can be."""

@@ -9,13 +9,10 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from casework.errors import ManifestError
-from casework.graph.bundle import PinnedWorkflow
+from casework.graph.bundle import TREE, PinnedWorkflow
 from casework.graph.manifests import AiAgent, LlmProvider
 from casework.trees.definition import MAX_EVENTS
 from casework.values import Plain, content_hash
-
-TREE = "tree"
-"""The member by which a stored bundle is known as a tree's."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,8 @@ def test_a_typo_names_line_path_value_and_the_near_name() -> None:
     """AW-1. What, where, and what to do."""
     assert refusal(WORKFLOW.replace("agentRef", "agentref")) == (
         "loan.yaml:11: spec.nodes[0].agentref: there is no field 'agentref'; there are id, type, agentRef, "
-        "inputTemplate, outputKey, outputSchema, expression, tool, arguments, decisions. Did you mean 'agentRef'?"
+        "inputTemplate, outputSchema, tool, arguments, workflowRef, duration, signal, decisions, outputKey, "
+        "expression, items, branches, maxParallel. Did you mean 'agentRef'?"
     )
     assert "spec.nodes[0].type: 'AGNT' is not known" in refusal(WORKFLOW.replace("agent\n", "agnt\n"))
     assert "Did you mean 'AiWorkflow'?" in refusal(WORKFLOW.replace("AiWorkflow", "AIworkflw"))
@@ -103,10 +104,71 @@ def test_all_problems_are_told_together() -> None:
         assert part in said
 
 
-@pytest.mark.parametrize("kind", ["PARALLEL", "map", "SubWorkflow", "wait"])
-def test_later_node_types_say_so(kind: str) -> None:
-    """AW-4. Types of a later release are named as such."""
-    assert "is not available in this release" in refusal(WORKFLOW.replace("type: agent", f"type: {kind}"))
+BRANCHES = WORKFLOW.replace(
+    "type: agent\n      agentRef: underwriter",
+    "type: parallel\n      branches:\n        - {id: web, type: wait, duration: PT15M}",
+)
+
+
+def test_a_node_has_branches() -> None:
+    """AW-3, AW-4. A branch is an inline node; at most 10 are under way at one time unless said, and that is kept."""
+    (workflow,) = load(BRANCHES)
+    assert isinstance(workflow, AiWorkflow)
+    (node,) = workflow.spec.nodes
+    assert (node.type, node.max_parallel) == ("PARALLEL", 10)
+    assert [(each.id, each.type, each.duration_s) for each in node.branches or ()] == [("web", "WAIT", 900.0)]
+    assert load(json.dumps(workflow.model_dump(by_alias=True))) == [workflow]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "type: wait",
+            "type: map",
+            "spec.nodes[0].branches[0].type: a branch cannot be 'MAP'; it is one of AGENT, TOOL",
+        ),
+        ("type: wait", "type: wiat", "'WIAT' is not known; there are AGENT, TOOL, HUMAN_APPROVAL, SUBWORKFLOW, WAIT."),
+        ("type: wait", "type: wait, outputKey: x", "there is no field 'outputKey'"),
+        ("type: wait", "type: wait, branches: []", "there is no field 'branches'"),
+        ("duration: PT15M", "duraton: PT15M", "Did you mean 'duration'?"),
+        ("PT15M", "15 minutes", "'15 minutes' is no duration: write ISO 8601 as in PT15M or P1DT12H, or seconds"),
+        ("PT15M", "PT", "is no duration"),
+        ("PT15M", "P1Y", "is no duration"),
+        ("PT15M", "true", "is no duration"),
+        ("PT15M", "[1]", "is no duration"),
+        ("PT15M", "-1", "-1 is no wait from 0"),
+        ("PT15M", "P99999999W", "is no wait from 0"),
+        ("PT15M", "1e400", "is no wait from 0"),
+        ("id: web", "id: we.b", "'we.b' is no id"),
+        ("branches:", "maxParallel: 0\n      branches:", "maxParallel: 0"),
+        ("branches:", "maxParallel: many\n      branches:", "maxParallel: 'many'"),
+    ],
+)
+def test_a_branch_that_is_none_is_refused(old: str, new: str, says: str) -> None:
+    """AW-5. With line and path, down to the field of the branch."""
+    said = refusal(BRANCHES.replace(old, new))
+    assert says in said
+    assert "loan.yaml:1" in said
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("PT0S", 0),
+        ("PT1.5S", 1.5),
+        ("P1W", 604_800),
+        ("P1DT1H1M1S", 90_061),
+        ("0", 0),
+        ("0.25", 0.25),
+        ("' PT1M '", 60),
+    ],
+)
+def test_a_duration_is_iso_or_seconds(written: str, seconds: float) -> None:
+    """AW-3."""
+    (workflow,) = load(BRANCHES.replace("PT15M", written))
+    assert isinstance(workflow, AiWorkflow)
+    assert (workflow.spec.nodes[0].branches or ())[0].duration_s == seconds
 
 
 @pytest.mark.parametrize("kind", ["McpServer", "WorkflowSession"])

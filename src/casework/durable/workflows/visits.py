@@ -29,7 +29,7 @@ from casework.values import bounded
 CONTEXT_BYTES = 1024 * 1024
 """Most that the outputs of a run may be together, as JSON, where a template needs them; the engine takes 2 MB."""
 
-Due = commands.RunAgent | commands.RunTool | commands.Evaluate | commands.AwaitDecision
+Due = commands.Due
 """Commands that a visit carries out; the others end the run."""
 
 
