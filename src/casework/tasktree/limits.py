@@ -81,6 +81,9 @@ class Slots:
             self._free -= 1
         else:
             yield from self._wait(node)
+        if node._flags & (HOLDS | BODY_OVER):
+            self._pass_on()  # another wait of the same body took one meanwhile, or the body has ended
+            return
         node._flags = node._flags & ~LENT | HOLDS
 
     def _wait(self, node: TaskNode) -> Generator[Any, None, None]:
@@ -160,5 +163,6 @@ def _expire(node: TaskNode, seconds: float) -> None:
     node._set_failure(error)
     node._flags |= FAILED | SEALED | DOOMED
     if not node._flags & BODY_OVER and node._task is not None:
+        node._awaits = None
         node._task.cancel()
     doom_children(node)

@@ -345,12 +345,15 @@ def doom(roots: list[TaskNode]) -> None:
             if not flags & STARTED:
                 node._flags |= BODY_OVER
                 never_started.append(node)
+            node._awaits = None  # it is torn out of these waits
             if node._task is not None:
                 node._task.cancel()
         if node._children:
             stack.extend(reversed(node._children))
     for node in never_started:
         node._task = None
+        if node._flags & HOLDS:
+            node._commander._give_back(node)
         node._never_started()
         release(node)
 

@@ -27,8 +27,6 @@ from casework.tasktree.states import (
     CLOSED,
     DOOMED,
     FAILED,
-    HOLDS,
-    LENT,
     RECEIVED,
     RELEASED,
     SPARED,
@@ -36,7 +34,7 @@ from casework.tasktree.states import (
     NodeState,
     Stage,
 )
-from casework.tasktree.waits import check_wait
+from casework.tasktree.waits import check_wait, wait_as
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
@@ -273,6 +271,9 @@ class TaskNode:
         """End the node and all below it: cancel what runs, drop what is queued, wait until all have ended.
 
         Called from inside that part of the tree it does not wait: the caller itself is being cancelled.
+
+        Raises:
+            EndlessWaitError: it was told to end, but a callback of it, or of one below it, waits for the caller.
         """
         if self._state is NodeState.PENDING:
             move(self, NodeState.TERMINATED)
@@ -282,7 +283,7 @@ class TaskNode:
         if self._is_above(HERE.get()):
             await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
         elif not self._flags & CLOSED:
-            await self._until_closed(None)
+            await self._until_closed(HERE.get(), receives=False)
 
     def __repr__(self) -> str:
         where = path_of(self) if self._parent is not None else self._name
@@ -311,7 +312,7 @@ class TaskNode:
         return step is self
 
     @types.coroutine
-    def _until_closed(self, waiter: TaskNode | None) -> Generator[Any, None, None]:
+    def _until_closed(self, waiter: TaskNode | None, *, receives: bool = True) -> Generator[Any, None, None]:
         """Wait until the node has ended and its end callbacks are over, as `waiter` or as somebody outside."""
         self._commander._stop_if_dropped()
         if self._waiters is None:
@@ -319,33 +320,20 @@ class TaskNode:
         if waiter is not None:
             check_wait(waiter, self)
         future = self._commander._create_future()
-        self._waiters[future] = waiter
+        self._waiters[future] = receiver = waiter if receives else None
         try:
-            if waiter is None:
-                yield from future
-            else:
-                yield from waiter._awaiting(self, future)
+            yield from (future if waiter is None else wait_as(waiter, self, future, receives=receives))
         except BaseException:
             del self._waiters[future]
-            if waiter is not None and self._flags & CLOSED and self._flags & (FAILED | STRAY) and not self._waiters:
-                hand_to_parent(self)  # cancelled between being woken and looking: the error found no receiver
+            if receiver is not None and self._flags & CLOSED and self._flags & (FAILED | STRAY):
+                self._look_for_receiver()
             raise
         del self._waiters[future]
 
-    def _awaiting(self, awaited: TaskNode, future: asyncio.Future[None]) -> Generator[Any, None, None]:
-        """Wait for `future` as the body of this node, which gives its handler slot back meanwhile."""
-        if self._awaits is None:
-            self._awaits = {}
-        self._awaits[future] = awaited
-        slots = self._commander._slots
-        if slots is not None and self._flags & HOLDS:
-            slots.lend(self)
-        try:
-            yield from future
-        finally:
-            del self._awaits[future]
-        if slots is not None and self._flags & LENT and not self._awaits:
-            yield from slots.take(self)
+    def _look_for_receiver(self) -> None:
+        """An awaiter was cancelled between being woken and looking: without another the error goes to the parent."""
+        if not any(waiter is not None for waiter in (self._waiters or {}).values()):
+            hand_to_parent(self)
 
     def _when_closed(self, act: Callable[[], object], waiter: TaskNode | None) -> None:
         """Call `act` soon after the node has ended, on behalf of `waiter`, or of somebody outside the tree."""

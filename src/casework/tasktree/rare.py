@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ class Rare:
     """Errors, notes, data, and what a node was told before it was attached."""
 
     __slots__ = (
+        "bystanders",
         "context",
         "data",
         "error",
@@ -37,6 +39,7 @@ class Rare:
         self.origin: TaskNode | None = None  # where the error arose, if elsewhere
         self.unreceived: list[TaskNode] = []  # failed children whose errors wait for the body to end
         self.seen_errors: list[TaskNode] = []  # nodes whose errors the body was handed, the last few
+        self.bystanders: dict[asyncio.Future[None], TaskNode] = {}  # nodes that wait for its end and take no error
         self.limit: float | None = None  # seconds
         self.timers: list[Timer] = []  # what will fail it unless it ends before
         self.isolates = False

@@ -9,11 +9,12 @@ handler just called, costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.errors import EndlessWaitError
-from casework.tasktree.states import BODY_OVER, STARTED, NodeState
+from casework.tasktree.states import BODY_OVER, CLOSED, HOLDS, LENT, STARTED
 
 if TYPE_CHECKING:
     from casework.tasktree.job import Job
@@ -29,13 +30,38 @@ def check_wait(waiter: TaskNode, awaited: TaskNode) -> None:
     Raises:
         EndlessWaitError: `awaited` cannot end before the body of `waiter` does.
     """
-    if waiter._flags & BODY_OVER or not _needs_something(awaited):
-        return
-    if _leads((awaited, False), (waiter, True)):
+    waiting = _waiting(waiter)
+    if waiting is not None and _needs_something(awaited) and _leads((awaited, False), waiting):
         raise EndlessWaitError(
             f"{waiter!r} cannot await {awaited!r}, which can end only after it: that is queued behind the body of "
             f"{waiter!r}, or waits for it. Return a handler call from the Job's body and await there."
         )
+
+
+def wait_as(
+    waiter: TaskNode, awaited: TaskNode, future: asyncio.Future[None], *, receives: bool
+) -> Generator[Any, None, None]:
+    """Wait for `future`, the end of `awaited`, as the body of `waiter`, which gives its handler slot back meanwhile.
+
+    Without `receives` it waits for no result, as one that terminates does.
+    """
+    if waiter._awaits is None:
+        waiter._awaits = {}
+    waiter._awaits[future] = awaited
+    if not receives:
+        awaited._rarely().bystanders[future] = waiter
+    slots = waiter._commander._slots
+    if slots is not None and waiter._flags & HOLDS:
+        slots.lend(waiter)
+    try:
+        yield from future
+    finally:
+        if waiter._awaits is not None:
+            waiter._awaits.pop(future, None)
+        if not receives:
+            del awaited._rarely().bystanders[future]
+    if slots is not None and waiter._flags & LENT and not waiter._awaits and not waiter._flags & BODY_OVER:
+        yield from slots.take(waiter)
 
 
 def check_place(parent: TaskNode, job: Job) -> None:
@@ -53,8 +79,16 @@ def check_place(parent: TaskNode, job: Job) -> None:
     )
 
 
+def _waiting(waiter: TaskNode) -> Thing | None:
+    """What of `waiter` waits where it awaits: its body, or its end, by a callback; None where nothing depends on it."""
+    if not waiter._flags & BODY_OVER:
+        return waiter, True
+    return (waiter, False) if waiter._state.final and not waiter._flags & CLOSED else None
+
+
 def _needs_something(node: TaskNode) -> bool:
-    return node._open > 1 or bool(node._awaits) or (node._queues and not node._flags & STARTED)
+    children = node._open if node._flags & BODY_OVER else node._open - 1
+    return children > 0 or bool(node._awaits) or (node._queues and not node._flags & STARTED)
 
 
 def _leads(start: Thing, goal: Thing) -> bool:
@@ -90,17 +124,24 @@ class _Front:
         return None
 
 
+def _bystanders(node: TaskNode) -> Iterator[tuple[asyncio.Future[None], TaskNode]]:
+    return iter(node._rare.bystanders.items() if node._rare is not None else ())
+
+
 def _needs(node: TaskNode, body: bool) -> Iterator[Thing]:
     if not body:
+        if node._flags & CLOSED:
+            return
         if not node._flags & BODY_OVER:
             yield node, True
         for child in node._children or ():
-            if child._state is NodeState.ACTIVE:
+            if not child._flags & CLOSED:
                 yield child, False
-        return
+        if not node._state.final:
+            return  # else its callbacks run
     for awaited in (node._awaits or {}).values():
         yield awaited, False
-    if node._queues and not node._flags & STARTED and (head := node._commander._queue.head) is not None:
+    if body and node._queues and not node._flags & STARTED and (head := node._commander._queue.head) is not None:
         yield head, True
 
 
@@ -108,9 +149,9 @@ def _needed_by(node: TaskNode, body: bool) -> Iterator[Thing]:
     if not body:
         if node._parent is not None:
             yield node._parent, False
-        for waiter in (node._waiters or {}).values():
-            if waiter is not None and not waiter._flags & BODY_OVER:
-                yield waiter, True
+        for future, waiter in (*(node._waiters or {}).items(), *_bystanders(node)):
+            if waiter is not None and future in (waiter._awaits or ()) and (waiting := _waiting(waiter)) is not None:
+                yield waiting
         return
     yield node, False
     queue = node._commander._queue
