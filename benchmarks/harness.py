@@ -13,11 +13,14 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
 ROUNDS = 7
 QUICK_ROUNDS = 5
 
@@ -107,6 +110,34 @@ def _rate(work: Callable[[], int]) -> float:
     began = time.process_time()
     units = work()
     return units / (time.process_time() - began)
+
+
+def in_child(module: str, *given: object, seconds: float) -> float | None:
+    """The figure that `python -m module given...` prints last; None where it fails, or takes longer than `seconds`.
+
+    For what disturbs its surroundings: memory, depth, and whatever may hang.
+    """
+    command = [sys.executable, "-m", module, *map(str, given)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    return None if done.returncode else float(done.stdout.split()[-1])
+
+
+def furthest(reaches: Callable[[int], bool], most: int, precision: float = 0.05) -> int:
+    """About the largest number up to `most` that `reaches`, found by doubling and halving; 0 if it is below 16."""
+    low, high = 0, 16
+    while high < most and reaches(high):
+        low, high = high, high * 2
+    if high >= most:
+        if reaches(most):
+            return most
+        high = most
+    while low and high - low > max(1, precision * low):
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
 
 
 def machine() -> str:

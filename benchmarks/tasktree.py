@@ -1,117 +1,37 @@
-"""The task tree beside `asyncio.TaskGroup` and `agere`: handlers and Jobs per second of processor time, no listener.
+"""The task tree beside `asyncio.TaskGroup` and `agere`, without a listener: speed, memory, and how deep a tree can be.
 
-A handler here does nothing, so a figure is the price of one node of the tree.
+Jobs and handlers here do nothing, so a figure is the price of one node of the tree.
+
+- *handlers* and *Jobs* are started and ended per second of processor time.
+- *bytes of an open handler* is all that Python allocates for one that waits, its asyncio task included; *of a Job in
+  the queue*, for one whose turn has not come. *Bytes of an ended handler* is what stays: a tree keeps its ended nodes
+  with their results to be looked at, unless it is told `keep="none"`; the peer keeps none.
+- *Jobs in a chain* are each submitted by the one before, and its child; *levels of handlers* are each called by the one
+  above. Ours runs the whole figure that is asked for, and the benchmark fails where it does not; the peer's figure is
+  the largest that ends, about. Past it `RecursionError` ends the peer's run, or the run never ends.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from typing import Any
 
-from agere.commander import PASS_WORD, CommanderAsync, tasker
-from agere.commander import Job as AgereJob
-from agere.commander import handler as agere_handler
+from benchmarks.harness import Pair, Report, Samples, Scale, furthest, in_child, main, rates
+from benchmarks.support.trees import AgereCalls, AgereSubmits, Calls, Submits, agere, ours, task_group
 
-from benchmarks.harness import Pair, Report, Scale, main, rates
-from casework.tasktree import Commander, Job, call, handler, submit
-
-
-@handler
-async def echo(value: int) -> int:
-    return value
-
-
-class Calls(Job):
-    """Calls `count` handlers."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    async def task(self) -> None:
-        for number in range(self.count):
-            call(echo(number))
-
-
-class Leaf(Job):
-    """Does nothing."""
-
-    async def task(self) -> int:
-        return 1
-
-
-class Submits(Calls):
-    """Submits `count` Jobs."""
-
-    async def task(self) -> None:
-        for _ in range(self.count):
-            submit(Leaf())
-
-
-@agere_handler(PASS_WORD)  # type: ignore[untyped-decorator]  # the peer has no types
-async def agere_echo(self_handler: Any, value: int) -> int:  # noqa: ARG001  # the peer's convention
-    return value
-
-
-class AgereCalls(AgereJob):  # type: ignore[misc]  # the peer has no types
-    """The same for the peer."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.count = count
-
-    @tasker(PASS_WORD)  # type: ignore[untyped-decorator]  # the peer has no types
-    async def task(self) -> None:
-        for number in range(self.count):
-            self.call_handler(agere_echo(number))
-
-
-class AgereLeaf(AgereJob):  # type: ignore[misc]  # the peer has no types
-    """Does nothing."""
-
-    @tasker(PASS_WORD)  # type: ignore[untyped-decorator]  # the peer has no types
-    async def task(self) -> None:
-        return None
-
-
-class AgereSubmits(AgereCalls):
-    """The same for the peer."""
-
-    @tasker(PASS_WORD)  # type: ignore[untyped-decorator]  # the peer has no types
-    async def task(self) -> None:
-        for _ in range(self.count):
-            await self.put_job(AgereLeaf())
-
-
-def task_group(count: int) -> int:
-    """`count` tasks in a TaskGroup."""
-
-    async def body(value: int) -> int:
-        return value
-
-    async def run() -> None:
-        async with asyncio.TaskGroup() as group:
-            for number in range(count):
-                group.create_task(body(number))
-
-    asyncio.run(run())
-    return count
-
-
-def ours(job: type[Calls], count: int) -> int:
-    """Run one of our Jobs."""
-    Commander().run_sync(job(count))
-    return count
-
-
-def agere(job: type[AgereCalls], count: int) -> int:
-    """Run one of the peer's Jobs."""
-    CommanderAsync().run_auto(job(count))
-    return count
+PROBE = "benchmarks.support.tree_probe"
+CHAIN = 1_000_000
+DEPTH = 100_000
+MEMORY = (
+    ("bytes of an open handler", "open", "ours", "agere", "agere"),
+    ("bytes of an open handler", "open", "ours", "task", "asyncio.Task"),
+    ("bytes of a Job in the queue", "queued", "ours", "agere", "agere"),
+    ('bytes of an ended handler, keep="all"', "ended", "ours", "agere", "agere"),
+    ('bytes of an ended handler, keep="none"', "ended", "ours-keep-none", "agere", "agere"),
+)
 
 
 def pairs(quick: bool) -> Sequence[Pair]:
-    """What is compared; the amount of work per call."""
+    """What is compared in speed; the amount of work per call."""
     count = 5_000 if quick else 20_000
     return [
         Pair("handlers", "per CPU second", lambda: ours(Calls, count), lambda: task_group(count), "asyncio.TaskGroup"),
@@ -120,9 +40,40 @@ def pairs(quick: bool) -> Sequence[Pair]:
     ]
 
 
+def memory(count: int) -> list[Samples]:
+    """Bytes of a node. Each side is measured in a process of its own; its count of bytes varies by nothing worth
+    telling, so one round is enough.
+    """
+    return [
+        Samples(what, "", [_bytes(probe, mine, count)], [_bytes(probe, theirs, count)], name)
+        for what, probe, mine, theirs, name in MEMORY
+    ]
+
+
+def _bytes(probe: str, side: str, count: int) -> float:
+    found = in_child(PROBE, probe, side, count, seconds=120)
+    if found is None:
+        raise RuntimeError(f"the measurement {probe} of {side} failed. Run: python -m {PROBE} {probe} {side} {count}")
+    return found
+
+
+def reach(what: str, probe: str, most: int) -> Samples:
+    """How deep a tree ends well: ours all of `most` or nothing, the peer as far as it comes."""
+    mine = in_child(PROBE, probe, "ours", most, seconds=900) or 0
+    peer = furthest(lambda count: in_child(PROBE, probe, "agere", count, seconds=10 + count / 2000) is not None, most)
+    return Samples(what, "", [mine], [peer], "agere", more_is_better=True)
+
+
 def measure(scale: Scale) -> Report:
-    """All of it."""
-    return Report(rates(pairs(scale.quick), scale.rounds))
+    """All of it. A depth that is not reached is a promise that does not hold; speeds are for the reader to judge."""
+    part = 20 if scale.quick else 1
+    speeds = rates(pairs(scale.quick), scale.rounds)
+    reached = [
+        reach("Jobs in a chain", "chain", CHAIN // part),
+        reach("levels of handlers", "depth", DEPTH // part),
+    ]
+    broken = [f"{each.what}: our tree did not come to its end" for each in reached if not each.ours[0]]
+    return Report([*speeds, *memory(2_000 if scale.quick else 20_000), *reached], broken)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from casework.values import loads
 from tests.docs.commands import Command, commands, parse
 from tests.docs.pages import PAGES, ROOT, Block, all_blocks, blocks, name, write_files
 
-CHECKED = {"python", "yaml", "sh", "console", "json", "csv", "sql", "diff", "text"}
+CHECKED = {"python", "yaml", "sh", "console", "json", "csv", "sql", "diff", "text", "mermaid"}
 SHELL = {".", "apt-get", "curl"}
 """Programs beside ours that the pages call."""
 

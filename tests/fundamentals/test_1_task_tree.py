@@ -13,11 +13,14 @@ from casework.tasktree import (
     NodeState,
     Stage,
     TaskNode,
+    TimeLimitError,
     call,
     current_node,
     exit_run,
     handler,
+    mermaid_timeline,
     submit,
+    svg_timeline,
 )
 
 
@@ -240,3 +243,134 @@ async def test_a_commander_can_stay_open() -> None:
         assert await submit(Double(2)) == 4
         assert await submit(Double(4)) == 8
     assert [job.path for job in commander.children] == ["Double.1", "Double.2"]
+
+
+async def test_isolated_errors_stay_below() -> None:
+    """TT-18. A node that isolates does not fail by errors that nobody received: it sees them in its children."""
+
+    @handler
+    async def fails() -> None:
+        raise ValueError("no such applicant")
+
+    class Careless(Job):
+        async def task(self) -> str:
+            call(fails())
+            return "goes on"
+
+    job = Careless().isolate()
+    assert await Commander().run(job) == "goes on"
+    assert [(node.state, str(node.exception)) for node in job.children] == [("EXCEPTION", "no such applicant")]
+
+
+async def test_a_pressing_job_goes_first() -> None:
+    """TT-12. Of the Jobs that wait in the queue the one of the highest priority is next; equals keep their order."""
+    log: list[str] = []
+
+    class Step(Job):
+        async def task(self) -> None:
+            log.append(self.name)
+
+    class Plan(Job):
+        async def task(self) -> None:
+            submit(Step("usual"))
+            submit(Step("usual too"))
+            submit(Step("pressing"), priority=1)
+
+    await Commander().run(Plan())
+    assert log == ["pressing", "usual", "usual too"]
+
+
+async def test_only_so_many_handlers_run_at_a_time() -> None:
+    """TT-12. The others wait for a slot. One that awaits a node gives its slot back, so nesting never locks."""
+    running, most = 0, 0
+
+    @handler
+    async def ask() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    @handler
+    async def outer() -> None:
+        await ask()
+
+    class Many(Job):
+        async def task(self) -> None:
+            for _ in range(6):
+                call(outer())
+
+    await Commander(max_handlers=2).run(Many())
+    assert most == 2
+
+
+async def test_a_node_has_so_much_time() -> None:
+    """TT-12. Seconds from the start of its body, all below included; then it fails, and its awaiter is told."""
+
+    @handler
+    async def for_ever() -> None:
+        await asyncio.Event().wait()
+
+    class Impatient(Job):
+        async def task(self) -> str:
+            try:
+                await for_ever().within(0.01)
+            except TimeLimitError:
+                return "went without it"
+            return "never"
+
+    assert await Commander().run(Impatient()) == "went without it"
+
+
+async def test_another_thread_hands_in_work() -> None:
+    """TT-11. From a thread that is not the loop's; it gets a Future to wait on."""
+
+    def elsewhere(commander: Commander) -> int:
+        result: int = commander.call_threadsafe(score("ann")).result(timeout=30)
+        return result
+
+    async with Commander() as commander:
+        assert await asyncio.to_thread(elsewhere, commander) == 300
+
+
+async def test_what_has_ended_is_let_go_of() -> None:
+    """TT-25, TT-27. With keep="none" no ended node stays in memory, and yet no path is given twice."""
+    async with Commander(keep="none") as commander:
+        paths = []
+        for _ in range(3):
+            node = call(score("ann"))
+            paths.append(node.path)
+            await node
+        assert commander.children == ()
+    assert paths == ["score.1", "score.2", "score.3"]
+
+
+async def test_a_successor_goes_on_counting() -> None:
+    """TT-27. Counters are plain data: another Commander, in another process if need be, goes on where this one was."""
+    async with Commander() as first:
+        await call(score("ann"))
+        counters = first.export_counters()
+    async with Commander(counters=counters):
+        node = call(score("bob"))
+        await node
+    assert node.path == "score.2"
+
+
+async def test_a_tree_is_looked_at() -> None:
+    """TT-21. As text, as plain data, and as a picture of time."""
+
+    class Ask(Job):
+        async def task(self) -> int:
+            return await score("ann")
+
+    commander = Commander()
+    await commander.run(Ask())
+    assert [line.split()[:2] for line in commander.render().splitlines()] == [
+        ["Commander", "COMPLETED"],
+        ["Ask.1", "COMPLETED"],
+        ["score.1", "COMPLETED"],
+    ]
+    assert [entry["step"] for entry in commander.snapshot()] == ["", "Ask.1", "score.1"]
+    assert svg_timeline(commander).startswith("<svg")
+    assert mermaid_timeline(commander).startswith("gantt")
