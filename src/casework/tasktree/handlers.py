@@ -20,6 +20,8 @@ from casework.tasktree.mechanics import adopt, body_failed, body_over, refusal
 from casework.tasktree.node import TaskNode
 from casework.tasktree.states import ABSORBED, REFUSES, STARTED, Stage
 
+_NONE_NAMED: dict[str, Any] = {}
+"""The keyword arguments of most calls; a node is kept for long, and a dictionary is a third of one."""
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound="HandlerNode[Any]")
@@ -36,7 +38,7 @@ class HandlerNode(TaskNode, Generic[R]):
         self._prepare(function.__name__)
         self._function = function
         self._args = args
-        self._kwargs = kwargs
+        self._kwargs = kwargs or _NONE_NAMED
 
     def __await__(self) -> Generator[Any, None, R]:
         return super().__await__()

@@ -54,6 +54,7 @@ Keep = Literal["all", "failed", "none"]
 _PENDING = NodeState.PENDING
 _ACTIVE = NodeState.ACTIVE
 _COMPLETED = NodeState.COMPLETED
+_ENDED_PLAINLY = STARTED | BODY_OVER | CLOSED  # one integer for all such nodes
 UNSWEPT = 8
 """Released children that a list of children may hold before it is made anew, if they are more than half of it."""
 
@@ -139,7 +140,7 @@ def _ends_plainly(node: TaskNode) -> bool:
         return False
     node._task = None
     node._open = 0
-    node._flags = STARTED | BODY_OVER | CLOSED
+    node._flags = _ENDED_PLAINLY
     node._state = _COMPLETED
     node._ended = node._commander._time()
     if parent._open > 1:
