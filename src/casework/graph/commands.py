@@ -120,6 +120,12 @@ class Fail:
     reason: str
     node: str | None = None
 
+    @property
+    def told(self) -> str:
+        """The reason with its node, where it does not name it."""
+        named = self.node is None or self.reason.startswith(self.node) or repr(self.node) in self.reason
+        return self.reason if named else f"{self.node}: {self.reason}"
+
 
 Due = RunAgent | RunTool | Evaluate | AwaitDecision | RunBranches | RunSubworkflow | Wait
 """Commands that a visit carries out."""

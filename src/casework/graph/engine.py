@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from casework.errors import ExpressionError, StateError
-from casework.graph import expressions, fanning
+from casework.graph import expressions, fanning, templates
 from casework.graph.commands import (
     Answered,
     AwaitDecision,
@@ -40,7 +40,7 @@ from casework.graph.commands import (
     TimedOut,
     Wait,
 )
-from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, Edge, Node
+from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, BranchSpec, Edge, Node, Vertex
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
 from casework.values import Plain, dumps, loads
 
@@ -71,6 +71,7 @@ __all__ = [
     "Wait",
     "advance",
     "evaluate",
+    "opening",
     "pending",
     "refusals",
     "scope",
@@ -146,6 +147,17 @@ def evaluate(command: Evaluate, state: EngineState) -> Evaluated | NodeFailed:
         return Evaluated(expressions.evaluate(command.expression, state.context))
     except ExpressionError as error:
         return NodeFailed(str(error))
+
+
+def opening(vertex: Vertex, seen: Mapping[str, Any]) -> str:
+    """The message that opens an agent's visit: its template over `seen` (`scope`), else the input or item as JSON.
+
+    Raises:
+        ExpressionError: the template fails.
+    """
+    if vertex.input_template is not None:
+        return templates.render(vertex.input_template, seen)
+    return dumps(seen["item"] if "index" in seen and isinstance(vertex, BranchSpec) else seen.get("input"))
 
 
 def refusals(spec: AiWorkflowSpec, state: EngineState, turn_limit: int | None = None) -> dict[str, str]:

@@ -16,9 +16,10 @@ from casework.agents.toolbox import Toolbox
 from casework.agents.tools import Tool, ToolContext
 from casework.errors import GivenUpError, OperationError, RetryableError
 from casework.graph.manifests import AiAgent
+from casework.policy.limits import PolicySource
 from casework.tasktree import current_node
 from casework.trees.context import TreeCalls
-from casework.values import dumps
+from casework.values import Plain, dumps
 
 Script = Callable[[ModelRequest], ModelAnswer | Awaitable[ModelAnswer]]
 LocalModel = Script | LanguageModel
@@ -61,8 +62,7 @@ class LocalContext(TreeCalls):
     async def _answer(self, agent: str, request: ModelRequest) -> ModelAnswer:
         path, model = current_node().path, self._models[agent]
         try:
-            made: Any = model(request) if callable(model) else model.request(request)
-            answer: ModelAnswer = await made if inspect.isawaitable(made) else made
+            answer = await answer_of(model, request)
         except OperationError as error:
             raise GivenUpError(path, str(error)) from error
         if answer.requests:
@@ -72,10 +72,8 @@ class LocalContext(TreeCalls):
     async def called(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call once, with the key that this place in the tree has."""
         tool, path = self._tools.get(name), current_node().path
-        key = str(ids.step_id(RUN_ID, path))
-        context = ToolContext("local", RUN_ID, path, key, input=self.input, evidence=dict(self._evidence))
         try:
-            result = await invoke(tool, context, arguments)
+            result = await call_once(tool, RUN_ID, self.input, self._evidence, arguments)
         except RetryableError as error:
             raise GivenUpError(path, str(error)) from error
         self._evidence[name] = result
@@ -84,6 +82,32 @@ class LocalContext(TreeCalls):
     def _place(self) -> int:
         self._position += 1
         return self._position
+
+
+async def answer_of(model: LocalModel, request: ModelRequest) -> ModelAnswer:
+    """The answer of a model or script, asked once; whatever it raises goes up."""
+    made: Any = model(request) if callable(model) else model.request(request)
+    answer: ModelAnswer = await made if inspect.isawaitable(made) else made
+    return answer
+
+
+async def call_once(
+    tool: Tool,
+    run_id: UUID,
+    given: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+    arguments: Plain,
+    policies: PolicySource | None = None,
+) -> Plain:
+    """Call a tool once in the running node, with the key that this place in the tree has.
+
+    Raises:
+        ToldError, RetryableError, FatalError: as `invoke`.
+    """
+    path = current_node().path
+    key = str(ids.step_id(run_id, path))
+    context = ToolContext("local", run_id, path, key, input=given, evidence=dict(evidence), policies=policies)
+    return await invoke(tool, context, arguments)
 
 
 def asked_for_tools(requests: Iterable[Any]) -> str:

@@ -1,0 +1,113 @@
+"""A local run: the walk through a graph, or a free tree, from input to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+from casework.errors import FatalError, InputError
+from casework.graph import commands, engine, tracing
+from casework.graph.bundle import PinnedWorkflow
+from casework.graph.json_schemas import misfits
+from casework.graph.tracing import TraceStep
+from casework.local.calls import Calls
+from casework.local.house import House, LocalEnd, VisitFailedError
+from casework.local.visits import LocalFile, LocalVisit
+from casework.tasktree import Commander, NodeFailedError, submit
+from casework.trees.bundle import Pinned, PinnedTree, pinned_from_plain
+from casework.trees.local import LocalContext
+from casework.values import Plain
+
+
+async def run_local(
+    house: House, pinned: Pinned, given: Mapping[str, Plain], run_id: UUID | None = None, within: str = ""
+) -> LocalEnd:
+    """Run a workflow or free tree in memory to its end. `within` is the path of the node that started it.
+
+    Raises:
+        InputError: `given` does not fit the input schema, or nobody is there to decide.
+    """
+    if pinned.input_schema is not None and (found := misfits(pinned.input_schema, dict(given), limit=1)):
+        raise InputError(f"input{'.' if found[0].field else ''}{found[0].field}: {found[0].message}", field="input")
+    owner = run_id or uuid4()
+    if isinstance(pinned, PinnedTree):
+        return await _tree(house, pinned, given)
+    return await _Walk(house, pinned, given, owner, within).to_end()
+
+
+class _Walk:
+    """One run of a graph."""
+
+    def __init__(
+        self, house: House, pinned: PinnedWorkflow, given: Mapping[str, Plain], run_id: UUID, within: str
+    ) -> None:
+        calls = Calls(house.tools, run_id, given, house.policies)
+        self._house = house
+        self._pinned = pinned
+        self._given = dict(given)
+        self._run_id = run_id
+        self._within = within
+        self._file = LocalFile(house, pinned, run_id, calls, self._sub_run)
+        self._trace: list[TraceStep] = []
+        self._subs: dict[str, LocalEnd] = {}
+
+    async def to_end(self) -> LocalEnd:
+        """Walk; a fault that no edge may catch ends the run FAILED."""
+        spec = self._pinned.workflow.spec
+        state, command = engine.start(spec, self._given, turn_limit=self._house.turn_limit)
+        tree = Commander()
+        fault: str | None = None
+        async with tree:
+            while not isinstance(command, (commands.Complete, commands.Fail)):
+                try:
+                    outcome = await self._visit(state, command)
+                except FatalError as error:
+                    fault = str(error)
+                    break
+                state, command = engine.advance(spec, state, outcome)
+        return self._end(state, command, fault, tree.render())
+
+    async def _visit(self, state: engine.EngineState, command: commands.Due) -> commands.Outcome:
+        visit = LocalVisit(self._file, state, command)
+        submit(visit)
+        try:
+            outcome: commands.Outcome = await visit
+        except VisitFailedError as error:
+            outcome = commands.NodeFailed(str(error))
+        for step in tracing.steps(command, outcome):
+            self._trace.append(step)
+            self._house.told(self._within, step)
+        return outcome
+
+    def _end(self, state: engine.EngineState, command: engine.Command, fault: str | None, drawing: str) -> LocalEnd:
+        common: dict[str, Any] = {"state": state, "trace": tuple(self._trace), "drawing": drawing, "subs": self._subs}
+        if isinstance(command, commands.Complete):
+            return LocalEnd("COMPLETED", command.outcome, command.output, **common)
+        reason = command.told if isinstance(command, commands.Fail) else fault
+        return LocalEnd("FAILED", reason=reason, **common)
+
+    async def _sub_run(self, name: str, given: Mapping[str, Plain], path: str) -> LocalEnd:
+        """A run of its own, with a tree of its own."""
+        pinned = pinned_from_plain(self._pinned.sub_bundle(name))
+        within = f"{self._within}{' > ' if self._within else ''}{path}"
+        run = run_local(self._house, pinned, given, uuid5(self._run_id, path), within)
+        end = await asyncio.create_task(run, context=contextvars.Context())
+        self._subs[path] = end
+        return end
+
+
+async def _tree(house: House, pinned: PinnedTree, given: Mapping[str, Plain]) -> LocalEnd:
+    tree = house.trees.get((pinned.name, pinned.version))
+    if tree is None:
+        raise FatalError(f"free tree {pinned.name!r} in version {pinned.version} is not among those of the App")
+    models = {name: house.model_of(agent, pinned.providers) for name, agent in pinned.agents.items()}
+    context = LocalContext(given, models, house.tools, pinned.agents.values())
+    commander = Commander()
+    try:
+        output = await commander.run(tree.job(context))
+    except NodeFailedError as error:
+        return LocalEnd("FAILED", reason=str(error), drawing=commander.render())
+    return LocalEnd("COMPLETED", output=output, drawing=commander.render())

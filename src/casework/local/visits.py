@@ -1,0 +1,151 @@
+"""Visits of graph nodes as Jobs of the task tree, branches as handlers below them, carried out in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Protocol
+from uuid import UUID
+
+from casework.errors import CaseworkError, FatalError, OperationError
+from casework.graph import commands, engine, templates
+from casework.graph.bundle import PinnedWorkflow
+from casework.graph.commands import Branch, Due, Outcome, Result
+from casework.graph.joining import join
+from casework.graph.manifests import Vertex
+from casework.graph.state import EngineState
+from casework.local import outside
+from casework.local.agents import Transcript, Turn
+from casework.local.calls import Calls
+from casework.local.house import House, LocalEnd, VisitFailedError
+from casework.tasktree import Job, TaskNode, current_node, handler
+from casework.values import Plain
+
+
+class SubRuns(Protocol):
+    """Starts runs of sub-workflows."""
+
+    async def __call__(self, name: str, given: Mapping[str, Plain], path: str) -> LocalEnd:
+        """Run the workflow or free tree of that name to its end."""
+        ...
+
+
+class LocalFile:
+    """What the visits of one run share."""
+
+    def __init__(self, house: House, bundle: PinnedWorkflow, run_id: UUID, calls: Calls, sub_run: SubRuns) -> None:
+        self.house = house
+        self.bundle = bundle
+        self.spec = bundle.workflow.spec
+        self.run_id = run_id
+        self.calls = calls
+        self.sub_run = sub_run
+        self._transcripts: dict[str, Transcript] = {}
+
+    def transcript(self, agent: str, branch: Branch | None) -> Transcript:
+        """The agent's transcript of this run; in a branch a new one."""
+        if branch is not None:
+            return Transcript(agent)
+        return self._transcripts.setdefault(agent, Transcript(agent))
+
+
+class LocalVisit(Job):
+    """One visit; its result is the outcome."""
+
+    def __init__(self, file: LocalFile, state: EngineState, command: Due) -> None:
+        super().__init__(command.node)
+        self.file = file
+        self.place = state
+        self.command = command
+
+    async def task(self) -> TaskNode:
+        """Continue outside the queue."""
+        return self.work()
+
+    @handler
+    async def work(self) -> Outcome:
+        """The visit itself."""
+        command = self.command
+        if isinstance(command, commands.Evaluate):
+            return engine.evaluate(command, self.place)
+        node = self.file.spec.node(command.node)
+        if node is None:
+            raise FatalError(f"the workflow has no node {command.node!r}")
+        if isinstance(command, commands.RunBranches):
+            specs = {each.id: each for each in node.branches or ()}
+            return await join(
+                command, lambda branch: self._done(specs[branch.name], branch.command, branch), VisitFailedError
+            )
+        return await self._done(node, command, None)
+
+    async def _done(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
+        """Carry out a command in the running node.
+
+        Raises:
+            VisitFailedError: it did not succeed.
+            FatalError, NobodyError: the run cannot go on.
+        """
+        try:
+            return await self._carried_out(vertex, command, branch)
+        except (VisitFailedError, FatalError, outside.NobodyError):
+            raise
+        except OperationError as error:
+            raise VisitFailedError(f"{current_node().path}: {error}") from error
+        except CaseworkError as error:
+            raise VisitFailedError(str(error)) from error
+
+    async def _carried_out(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
+        path, seen = current_node().path, engine.scope(self.place, branch)
+        match command:
+            case commands.RunAgent():
+                return commands.Answered(await self._turn(vertex, command, branch, seen))
+            case commands.RunTool():
+                arguments = templates.render_all(vertex.arguments or {}, seen)
+                return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
+            case commands.RunSubworkflow(workflow=name):
+                given = templates.render_all(vertex.arguments or {}, seen)
+                return _ended(await self.file.sub_run(name, given, path), name)
+            case commands.Wait():
+                return await _wait(self.file.house, command, path)
+        return await self._decision(vertex, command, path)
+
+    async def _turn(
+        self, vertex: Vertex, command: commands.RunAgent, branch: Branch | None, seen: Mapping[str, Any]
+    ) -> Any:
+        file = self.file
+        agent = file.bundle.agent_of(vertex)
+        words = [engine.opening(vertex, seen)] if command.render else []
+        words += [command.words] if command.words is not None else []
+        model = file.house.model_of(agent, file.bundle.providers)
+        schema = file.bundle.output_schema(vertex)
+        turn = Turn(agent, model, file.house.tools, schema, file.calls, file.transcript(agent.name, branch))
+        return await turn.answer(words)
+
+    async def _decision(self, vertex: Vertex, command: commands.AwaitDecision, path: str) -> commands.Decided:
+        question = outside.question_of(vertex, command, path, self.place.answer)
+        made = await self.file.house.outside.decide(question)
+        outside.check(question, made, self.file.run_id)
+        return made
+
+
+def _ended(end: LocalEnd, name: str) -> commands.Ended:
+    if end.status != "COMPLETED":
+        raise VisitFailedError(f"the run of {name} ended {end.status}: {end.reason}")
+    return commands.Ended(end.outcome, end.output)
+
+
+async def _wait(house: House, wait: commands.Wait, path: str) -> Result:
+    """Whichever comes first; a signal that is there already comes before any time."""
+    if wait.signal is None:
+        await house.sleep(wait.duration_s or 0)
+        return commands.TimedOut()
+    if wait.duration_s is None:
+        return commands.Signalled(await house.outside.signal(wait, path))
+    signal = asyncio.ensure_future(house.outside.signal(wait, path))
+    time = asyncio.ensure_future(house.sleep(wait.duration_s))
+    try:
+        await asyncio.wait((signal, time), return_when=asyncio.FIRST_COMPLETED)
+        return commands.Signalled(signal.result()) if signal.done() else commands.TimedOut()
+    finally:
+        for future in (signal, time):
+            future.cancel()
