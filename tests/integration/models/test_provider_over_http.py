@@ -15,6 +15,7 @@ from casework.agents import Message, ModelRequest, ToolSchema
 from casework.errors import FatalError, RetryableError
 from casework.graph.manifests import AiAgent, LlmProvider
 from casework.models.catalogue import Models
+from casework.models.layer import load_layer
 from casework.testing import OpenAiServer, Reply, calls, cut, fails, hangs, says
 from casework.values import clean, dumps
 
@@ -26,6 +27,12 @@ SCHEMA = {
     "additionalProperties": False,
 }
 TOOL = ToolSchema("credit_check", "Ask the bureau.", {"type": "object", "properties": {"id": {"type": "string"}}})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded() -> None:
+    """The provider layer takes seconds to load, more on a busy machine; that is not to count against a deadline."""
+    load_layer()
 
 
 @pytest.fixture(autouse=True)
