@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ TOOL = ToolSchema("credit_check", "Ask the bureau.", {"type": "object", "propert
 def _loaded() -> None:
     """The provider layer takes seconds to load, more on a busy machine; that is not to count against a deadline."""
     load_layer()
+    importlib.import_module("pydantic_ai.models.openai")
 
 
 @pytest.fixture(autouse=True)
