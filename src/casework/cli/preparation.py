@@ -33,12 +33,14 @@ async def prepare(app: App, settings: Settings) -> str:
     """Migrate, publish the application's workflows and see to the local token; returns the token.
 
     Raises:
-        CaseworkError: a migration or one of the manifests is refused, or the database is away.
+        CaseworkError: a migration, a free tree or one of the manifests is refused, or the database is away.
     """
     from casework.durable.publish import publish
     from casework.store.database import Database
     from casework.store.migrate import migrate
 
+    for tree in app.trees:
+        tree.place()  # else every worker would say so, and be started again
     await migrate(settings.database.owner_dsn())
     async with await Database.open(settings.database.runtime_dsn(), max_size=2, name="casework-dev") as db:
         await publish(app, db)

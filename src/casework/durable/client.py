@@ -60,6 +60,7 @@ class RunClient:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
             FatalError: the engine refuses it for good, for its size for example.
         """
+        seconds = contracts.task_seconds(start.bundle)
         try:
             await _reached(
                 self._client.start_workflow(
@@ -69,6 +70,7 @@ class RunClient:
                     task_queue=task_queue or self.task_queue,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                    task_timeout=None if seconds is None else timedelta(seconds=seconds),
                     rpc_timeout=CALL_TIMEOUT,
                     static_summary=f"{contracts.name_of(start.bundle)} for {start.user}"[:200],
                 )

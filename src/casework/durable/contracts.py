@@ -26,6 +26,8 @@ CANCEL_SIGNAL = "cancel"
 TELL_AGAIN_SIGNAL = "tell_again"
 STATE_QUERY = "state"
 STANDING_QUERY = "standing"
+EVENTS_A_SECOND = 1000
+"""Events of a history that a busy worker reads again in a second."""
 QUEUED_TOO_LONG = "QueuedTooLongError"
 """Type of the failure of a step that a worker took too late and did not begin."""
 
@@ -50,6 +52,13 @@ class RunStart:
 def workflow_type(bundle: Mapping[str, Any]) -> str:
     """Which Temporal workflow carries out a run of `bundle`."""
     return TREE_WORKFLOW if "tree" in bundle else RUN_WORKFLOW
+
+
+def task_seconds(bundle: Mapping[str, Any]) -> int | None:
+    """How long the engine waits for a workflow task, in which a worker may have to read the whole history again; None:
+    its default of ten seconds. An event takes half a millisecond where the machine is quiet."""
+    events = bundle["tree"]["maxEvents"] if "tree" in bundle else 0
+    return events // EVENTS_A_SECOND if events > 10 * EVENTS_A_SECOND else None
 
 
 def name_of(bundle: Any) -> str:

@@ -11,7 +11,17 @@ from temporalio import workflow
 
 from casework.errors import GivenUpError, ToldError
 from casework.graph.manifests import AiAgent, AiAgentSpec, LlmProvider, LlmProviderSpec, Metadata
-from casework.tasktree import Job, Stage, TaskNode, call, current_node, handler, submit
+from casework.tasktree import (
+    Job,
+    Stage,
+    TaskNode,
+    ThreadsRefusedError,
+    TimeLimitError,
+    call,
+    current_node,
+    handler,
+    submit,
+)
 from casework.trees import FreeTree, TreeContext, free_tree
 
 with workflow.unsafe.imports_passed_through():
@@ -147,7 +157,7 @@ async def weird(_: TreeContext) -> Any:
     return object()
 
 
-@free_tree("many", version=1, agents=BOTH)
+@free_tree("many", version=1, agents=BOTH, max_events=20_000)
 async def many(ctx: TreeContext) -> list[str]:
     """Asks both often at once."""
     asks = [call(one_ask(ctx, ("ada", "bob")[n % 2], str(n))) for n in range(ctx.input["asks"])]
@@ -166,6 +176,34 @@ async def ended_ask(ctx: TreeContext) -> list[str]:
 @handler
 async def one_ask(ctx: TreeContext, name: str, words: str) -> str:
     return await ctx.ask(name, words)
+
+
+@free_tree("in-time", version=1, agents=BOTH)
+async def in_time(ctx: TreeContext) -> list[str]:
+    """An ask that takes longer than its node may."""
+    try:
+        await call(one_ask(ctx, "bob", "slow").within(1))
+    except TimeLimitError as error:
+        return [type(error).__name__, await ctx.ask("bob", "again")]
+    return []
+
+
+@free_tree("threads", version=1)
+async def threads(_: TreeContext) -> str:
+    """What only another thread would need."""
+    try:
+        current_node().commander.submit_threadsafe(Nothing())
+    except ThreadsRefusedError as error:
+        return type(error).__name__
+    return "taken"
+
+
+@free_tree("waiting", version=1, agents=BOTH)
+async def waiting(ctx: TreeContext) -> None:
+    """An ask that takes long, and a tool beside it."""
+    slow = call(one_ask(ctx, "bob", "slow"))
+    await ctx.call_tool("weigh", {"weight": 1})
+    await slow
 
 
 @free_tree("endless", version=1, agents=BOTH, max_events=60)

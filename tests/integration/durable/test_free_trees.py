@@ -112,8 +112,10 @@ async def test_what_is_refused_at_the_call(house: House) -> None:
 async def test_an_agent_is_asked_by_several_parts_of_a_tree_at_once(house: House) -> None:
     """DA-28. Asks of one agent wait for each other; no prompt has a hole."""
     async with house.with_app(app) as busy:
-        _, made = await done(busy, "many", {"asks": 12})
+        run_id, made = await done(busy, "many", {"asks": 12})
         assert made == [f"{('ada', 'bob')[n % 2]} {n // 2 + 1}: {n}" for n in range(12)]
+        found = await busy.client.get_workflow_handle(str(run_id)).describe()
+        assert found.raw_description.execution_config.default_workflow_task_timeout.ToSeconds() == 20
 
 
 async def test_more_than_a_worker_may_send_at_once(house: House) -> None:
@@ -130,6 +132,36 @@ async def test_an_ask_that_is_ended_in_flight_leaves_no_hole(house: House) -> No
         assert made == ["TERMINATED", "bob 2: again"]
         states = {step.path: (step.state, step.error) for step in await busy.steps(run_id)}
         assert states["ended-ask.1/one_ask.1/model.1"] == ("FAILED", "ended by its tree or its run")
+
+
+async def test_a_time_limit_counts_by_the_engines_clock(house: House) -> None:
+    """TT-12, DA-16. The ask in flight is ended with its node, and its agent can be asked again."""
+    async with house.with_app(app) as busy:
+        run_id, made = await done(busy, "in-time")
+        assert made == ["TimeLimitError", "bob 2: again"]
+        assert {step.path: step.state for step in await busy.steps(run_id)}["in-time.1/one_ask.1/model.1"] == "FAILED"
+
+
+async def test_calls_from_other_threads_are_refused_by_name(house: House) -> None:
+    """TT-11. A durable workflow has no other threads, and its loop takes no calls from any."""
+    async with house.with_app(app) as busy:
+        assert (await done(busy, "threads"))[1] == "ThreadsRefusedError"
+
+
+async def test_a_run_that_is_cancelled_with_a_call_in_flight(house: House) -> None:
+    """TT-19, DA-31. The step has an end too."""
+    async with house.with_app(app) as busy:
+        run_id = await busy.start({}, "waiting")
+
+        async def weighed() -> bool:
+            states = {step.path: step.state for step in await busy.steps(run_id)}
+            return states.get("waiting.1/weigh.1") == "COMPLETED" and "waiting.1/one_ask.1/model.1" in states
+
+        await eventually(weighed, "both calls are under way")
+        await busy.runs.cancel(str(run_id), CancelRequest("olga", "enough"))
+        await busy.reaches(run_id, "CANCELLED")
+        states = {step.path: step.state for step in await busy.steps(run_id)}
+        assert states == {"waiting.1/weigh.1": "COMPLETED", "waiting.1/one_ask.1/model.1": "FAILED"}
 
 
 async def test_the_root_error_is_told_with_its_path(house: House) -> None:

@@ -12,6 +12,7 @@ from tests.integration.durable.apps import weigh
 
 from casework.agents import ModelAnswer, ModelRequest
 from casework.app import App
+from casework.durable.contracts import task_seconds
 from casework.errors import ManifestError, TreeDeclarationError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.loading import load
@@ -183,3 +184,13 @@ def test_a_worker_finds_a_tree_by_its_module() -> None:
         assert vars(module)["some_name"].place() == ("made_for_this_test", "some_name")
     finally:
         del sys.modules[module.__name__]
+
+
+def test_the_engine_waits_longer_for_a_worker_that_has_a_longer_history_to_read() -> None:
+    """DA-20. A second for each thousand events; up to ten seconds it is the engine's own default."""
+    seconds = [
+        task_seconds(app(talk(max_events=events)).bundles()["talk"].to_plain()) for events in (500, 10_000, 45_000)
+    ]
+    assert seconds == [None, None, 45]
+    graph = app(manifests=load(WORKFLOW + "---" + AGENT, "")).bundles()["talk"]
+    assert task_seconds(graph.to_plain()) is None

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from temporalio import workflow
 
-CALLS_AT_ONCE = 500
+CALLS_AT_ONCE = 200
 BYTES_AT_ONCE = 1_500_000
 """Of words and arguments; beside them travel at most 0.5 MB of entries."""
 HISTORY_BYTES = 40 * 1024 * 1024
