@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from docs import command_pages, event_page, http_page, manifest_page
+from docs import command_pages, event_page, http_page, manifest_page, schema_files
 from docs.markdown import GENERATED, cell, table
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ REFERENCE = ROOT / "docs" / "reference"
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page by its file."""
+    """Every generated page and schema by its file."""
     makers: Mapping[str, Callable[[], str]] = {
         "settings.md": settings,
         "cli.md": command_pages.commands,
@@ -29,7 +29,8 @@ def pages() -> dict[Path, str]:
         "events.md": event_page.events,
         "requirements_open.md": requirements_open,
     }
-    return {REFERENCE / name: maker().rstrip() + "\n" for name, maker in makers.items()}
+    made = {REFERENCE / name: maker().rstrip() + "\n" for name, maker in makers.items()}
+    return made | {ROOT / "docs" / "schemas" / name: text for name, text in schema_files.files().items()}
 
 
 def settings() -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from casework.graph import kinds
 from casework.graph import manifests as models
-from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS
+from casework.graph.manifests import API_VERSION
 from casework.graph.node_rules import OPTIONAL, REQUIRED
 from docs.markdown import GENERATED, cell, table
 
@@ -91,6 +92,20 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "env": "Name of an environment variable of the worker.",
         "file": "Path of a file that the worker can read.",
     },
+    "McpServerSpec": {
+        "type": "A program to be started, or an address.",
+        "command": "stdio: the program.",
+        "args": "stdio: its arguments.",
+        "env": "stdio: variables of its environment, each with where its value is read from.",
+        "url": "http: its address, without user or password.",
+        "keyRef": "http: where the key is read from that it is asked with.",
+        "tools": "Which of its tools agents may use. Default: all.",
+    },
+    "WorkflowSessionSpec": {
+        "workflowRef": "Name of a workflow that runs can be started of; the run gets its newest version.",
+        "input": "The run's input, which must hold to the workflow's schema.",
+        "maxLoops": "Most visits of all nodes in this run, instead of the workflow's own number.",
+    },
     "Prices": {"inputPerMillion": "Per million tokens sent.", "outputPerMillion": "Per million tokens received."},
 }
 
@@ -102,6 +117,8 @@ _ORDER = (
     "Edge",
     "AiAgentSpec",
     "LlmProviderSpec",
+    "McpServerSpec",
+    "WorkflowSessionSpec",
     "KeyRef",
     "Prices",
     "Metadata",
@@ -120,9 +137,10 @@ def manifests() -> str:
         "[manifest](../../src/casework/examples/loan_underwriting/manifests/loan-underwriting.yaml) is a complete one.",
         table(
             ("kind", "spec", "what it is"),
-            [(f"`{kind}`", _link(model), cell(model.__doc__)) for kind, model in KINDS.items()],
+            [(f"`{kind}`", _link(model), cell(model.__doc__)) for kind, model in kinds.ALL_KINDS.items()],
         ),
-        f"{_listed(LATER_KINDS)} are names of later releases and are refused as such.",
+        "An application's own files hold the first three. All are [applied](../how_to/apply_manifests.md). Editors "
+        "read the [JSON Schemas](../schemas/casework.schema.json), Kubernetes the [definitions](../schemas/crds.yaml).",
         "Names of resources are lower-case letters, digits and inner dashes, at most 63.",
     ]
     for name in _ORDER:
@@ -142,7 +160,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _model(name: str) -> Iterator[str]:
-    model: type[BaseModel] = getattr(models, name)
+    model: type[BaseModel] = getattr(models, name, None) or getattr(kinds, name)
     schema = model.model_json_schema(by_alias=True)
     parts: dict[str, Any] = schema["properties"]
     words = FIELDS[name]

@@ -50,10 +50,10 @@ def _is_file(source: str) -> bool:
 
 def _of_file(path: Path, name: str | None) -> AiWorkflow:
     from casework.errors import InputError
-    from casework.graph.loading import load
+    from casework.graph.loading import load_resources
     from casework.graph.manifests import AiWorkflow
 
-    found = [each for each in load(path.read_bytes(), str(path)) if isinstance(each, AiWorkflow)]
+    found = [each for each in load_resources(path.read_bytes(), str(path)) if isinstance(each, AiWorkflow)]
     names = ", ".join(each.name for each in found)
     if name is not None:
         found = [each for each in found if each.name == name]

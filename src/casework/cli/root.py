@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("casework.cli.status:status", "The whole installation on one screen; exit 0 only if all is well."),
     "workflows": ("casework.cli.workflows:workflows", "The workflows that runs can be started of."),
     "graph": ("casework.cli.graph:graph", "Draw a workflow as Mermaid text or SVG."),
+    "schema": ("casework.cli.schema:schema", "The schemas of manifests, for editors and for Kubernetes."),
     "audit": ("casework.cli.audit:audit", "The whole trail of one run, from PostgreSQL."),
     "policy": ("casework.cli.policy:policy", "Load and show governed policy, as its owner."),
     "token": ("casework.cli.token:token", "Create, list and revoke access tokens."),

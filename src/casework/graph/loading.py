@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from casework.errors import ManifestError
-from casework.graph.manifests import API_VERSION, KINDS, LATER_KINDS, BranchType, Manifest, NodeType
+from casework.graph.kinds import ALL_KINDS
+from casework.graph.manifests import API_VERSION, KINDS, BranchType, Manifest, NodeType, Resource
 from casework.graph.origins import Origin, Path, where
 from casework.graph.sources import Document, read
-from casework.values import Plain
 
 _SHOWN = 60
 _VERSION = f"Add `apiVersion: {API_VERSION}`."
@@ -27,13 +27,27 @@ def load(text: str | bytes, name: str = "manifest") -> list[Manifest]:
     Raises:
         ManifestError: the text cannot be read, or manifests in it are refused; all of them are listed.
     """
+    # What an application is made of has these kinds, so `_manifest` gives no other.
+    return cast("list[Manifest]", _loaded(text, name, KINDS))
+
+
+def load_resources(text: str | bytes, name: str = "manifest") -> list[Resource]:
+    """The resources of a file, of every kind that can be applied. A `status` is the platform's word and is left out.
+
+    Raises:
+        ManifestError: as `load`.
+    """
+    return _loaded(text, name, ALL_KINDS)
+
+
+def _loaded(text: str | bytes, name: str, kinds: Mapping[str, type[Resource]]) -> list[Resource]:
     documents = read(text, name)
     if not documents:
         raise ManifestError(f"{name}: it holds no manifest. Write `apiVersion: {API_VERSION}`, kind, metadata, spec.")
-    made: list[Manifest] = []
+    made: list[Resource] = []
     problems: list[str] = []
     for document in documents:
-        found = _manifest(document, name)
+        found = _manifest(document, name, kinds)
         if isinstance(found, list):
             problems.extend(found)
         else:
@@ -41,11 +55,6 @@ def load(text: str | bytes, name: str = "manifest") -> list[Manifest]:
     if problems:
         raise ManifestError(_listed(problems))
     return made
-
-
-def schemas() -> dict[str, Plain]:
-    """The JSON Schema of each kind of manifest, for editors."""
-    return {kind: model.model_json_schema(by_alias=True, mode="validation") for kind, model in KINDS.items()}
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
@@ -62,19 +71,21 @@ def _listed(problems: Sequence[str]) -> str:
     return "\n".join([f"{len(problems)} problems:", *problems[:_SHOWN_PROBLEMS], *more])
 
 
-def _manifest(document: Document, name: str) -> Manifest | list[str]:
+def _manifest(document: Document, name: str, kinds: Mapping[str, type[Resource]]) -> Resource | list[str]:
     value = document.value
     if not isinstance(value, dict):
         what = type(value).__name__
         return [f"{name}:{document.line(())}: a manifest is a mapping of apiVersion, kind, metadata, spec, not {what}."]
     kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        return [f"{name}:{document.line(('kind',))}: kind: {_kind_problem(kind)}"]
+    if not isinstance(kind, str) or kind not in kinds:
+        return [f"{name}:{document.line(('kind',))}: kind: {_kind_problem(kind, kinds)}"]
+    if kinds is ALL_KINDS:
+        value = {key: item for key, item in value.items() if key != "status"}
     version = [] if "apiVersion" in value else [f"{name}:{document.line(())}: apiVersion: it is missing. {_VERSION}"]
     try:
-        made = KINDS[kind].model_validate(value)
+        made = kinds[kind].model_validate(value)
     except ValidationError as error:
-        return version + [_problem(detail, document, name, KINDS[kind]) for detail in _telling(error)]
+        return version + [_problem(detail, document, name, kinds[kind]) for detail in _telling(error)]
     made.__dict__["origin"] = Origin(name, document.lines)  # as a cached property keeps what it found
     return version or made
 
@@ -90,12 +101,13 @@ def _telling(error: ValidationError) -> list[ErrorDetails]:
     return [detail for detail in found if not (detail["type"] == "too_short" and inside(detail["loc"]))]
 
 
-def _kind_problem(kind: object) -> str:
+def _kind_problem(kind: object, kinds: Mapping[str, type[Resource]]) -> str:
+    names = ", ".join(kinds)
     if kind is None:
-        return f"it is missing. Add one of {', '.join(KINDS)}."
-    if kind in LATER_KINDS:
-        return f"{kind} is not available in this release. There are {', '.join(KINDS)}."
-    return f"{kind!r:.{_SHOWN}} is not known; there are {', '.join(KINDS)}.{nearest(kind, KINDS)}"
+        return f"it is missing. Add one of {names}."
+    if kind in ALL_KINDS:
+        return f"{kind} is no part of an application; it is applied with `casework apply`. There are {names}."
+    return f"{kind!r:.{_SHOWN}} is not known; there are {names}.{nearest(kind, kinds)}"
 
 
 def _problem(detail: ErrorDetails, document: Document, name: str, model: type[BaseModel]) -> str:
@@ -109,7 +121,7 @@ def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     if kind == "extra_forbidden":
         return _unknown_field(path, model)
     if kind == "literal_error":
-        if path[-1] == "type":
+        if path[-1] == "type" and "nodes" in path:
             return _unknown_type(detail, path)
         known = _literals(str(context.get("expected", "")))
         return f"{_shown(detail, path)} is not known; there are {', '.join(known)}.{nearest(detail['input'], known)}"

@@ -336,5 +336,4 @@ KINDS: dict[str, type[AiWorkflow] | type[AiAgent] | type[LlmProvider]] = {
     "AiAgent": AiAgent,
     "LlmProvider": LlmProvider,
 }
-LATER_KINDS = ("McpServer", "WorkflowSession")
-"""Kinds of the specification that this release refuses with a clear message."""
+"""The kinds that an application is made of; `kinds` has those that are applied beside them."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from casework.errors import ManifestError
-from casework.graph.loading import load, schemas
+from casework.graph.loading import load, load_resources
 from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 
 PROVIDER = """
@@ -172,8 +171,8 @@ def test_a_duration_is_iso_or_seconds(written: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["McpServer", "WorkflowSession"])
-def test_later_kinds_say_so(kind: str) -> None:
-    assert "is not available in this release" in refusal(spec_of(kind, "{}"))
+def test_kinds_that_are_no_part_of_an_application_say_so(kind: str) -> None:
+    assert f"{kind} is no part of an application; it is applied with `casework apply`" in refusal(spec_of(kind, "{}"))
 
 
 @pytest.mark.parametrize(
@@ -261,9 +260,30 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
     assert load(b"\xef\xbb\xbf" + WORKFLOW.encode()) == load(WORKFLOW)
 
 
-def test_schemas_for_editors_name_fields_as_manifests_do() -> None:
-    """AW-1. The models are the one definition."""
-    made: dict[str, Any] = schemas()
-    assert set(made) == {"AiWorkflow", "AiAgent", "LlmProvider"}
-    assert "initialNode" in json.dumps(made["AiWorkflow"])
-    assert "initial_node" not in json.dumps(made["AiWorkflow"])
+def test_what_is_applied_has_more_kinds() -> None:
+    """AW-1. McpServer and WorkflowSession are read and checked; a status is the platform's and is left out."""
+    session = spec_of("WorkflowSession", "{workflowRef: loan, input: {amount: 1.10}, maxLoops: 3}")
+    server = spec_of("McpServer", "{type: stdio, command: serve}") + "status: {observedGeneration: 7}\n"
+    found = load_resources(f"---\n{session}---\n{server}---{PROVIDER}")
+    assert [each.model_dump(by_alias=True)["kind"] for each in found] == ["WorkflowSession", "McpServer", "LlmProvider"]
+    assert found[0].model_dump(by_alias=True)["spec"]["input"] == {"amount": Decimal("1.10")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        ("McpServer", "{type: stdio}", "a server of type stdio needs `command`"),
+        ("McpServer", "{type: http, url: 'http://x', command: y}", "`command` is not for a server of type http"),
+        ("McpServer", "{type: http, url: 'http://a:b@x'}", "holds a user or password"),
+        ("McpServer", "{type: htp, url: 'http://x'}", "there are stdio, http. Did you mean 'http'?"),
+        ("WorkflowSession", "{workflowref: loan}", "Did you mean 'workflowRef'?"),
+        ("WorkflowSession", "{workflowRef: loan, maxLoops: 0}", "spec.maxLoops"),
+        ("WorkflowSesion", "{}", "Did you mean 'WorkflowSession'?"),
+    ],
+)
+def test_what_is_applied_is_refused_with_the_near_name(kind: str, spec: str, told: str) -> None:
+    """AW-1."""
+    with pytest.raises(ManifestError) as error:
+        load_resources(spec_of(kind, spec), "x.yaml")
+    assert told in str(error.value)
+    assert "x.yaml:4: spec" in str(error.value) or "x.yaml:2: kind" in str(error.value)
