@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import Callable, Generator, Mapping
 from contextvars import Token
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from casework.tasktree.callbacks import await_stages, run_stages
 from casework.tasktree.context import HERE
 from casework.tasktree.counters import checked
-from casework.tasktree.errors import CommanderBusyError, NodeTerminatedError
+from casework.tasktree.errors import CommanderBusyError, EndlessWaitError, NodeTerminatedError
 from casework.tasktree.job import Job
 from casework.tasktree.limits import Clock, arm, slots_for
 from casework.tasktree.mechanics import (
     Keep,
+    body_failed,
     body_over,
     cancel_again,
     checked_keep,
@@ -28,6 +30,7 @@ from casework.tasktree.node import TaskNode
 from casework.tasktree.queue import JobQueue
 from casework.tasktree.states import BODY_OVER, CLOSED, DOOMED, FAILED, ISOLATES, SEALED, SPARED, NodeState, Stage
 from casework.tasktree.threads import Mailbox
+from casework.tasktree.waits import check_wait, wait_as
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
@@ -167,8 +170,14 @@ class Root(TaskNode):
 
     async def _wind_up(self, *, judge: bool = True) -> Any:
         """Wait until all nodes have ended, and end the run. Without `judge` the caller has an error of its own."""
+        outer = self._outer()
+        try:
+            if outer is not None:
+                check_wait(outer, self)
+        except EndlessWaitError as error:
+            body_failed(self, error)
         body_over(self)
-        cancelled = await self._all_over()
+        cancelled = await self._all_over(outer)
         cancelled = await self._conclude(cancelled) or cancelled
         try:
             if cancelled is not None:
@@ -177,12 +186,22 @@ class Root(TaskNode):
             del cancelled  # else error and frame hold each other
         return self._verdict() if judge else None
 
-    async def _all_over(self) -> asyncio.CancelledError | None:
+    def _outer(self) -> TaskNode | None:
+        """The node of another tree of this event loop in whose body the Commander runs, if any: it waits for us."""
+        here = HERE.get()
+        mailbox = here._commander._mailbox if here is not None and here._commander is not self else None
+        return here if mailbox is not None and mailbox.loop is asyncio.get_running_loop() else None
+
+    @types.coroutine
+    def _until_done(self, outer: TaskNode | None) -> Generator[Any, None, None]:
+        yield from (self._done if outer is None else wait_as(outer, self, self._done, receives=False))
+
+    async def _all_over(self, outer: TaskNode | None) -> asyncio.CancelledError | None:
         """Wait for the last node. A cancellation from outside terminates the tree, and is given back for later."""
         cancelled: asyncio.CancelledError | None = None
         while self._open:
             try:
-                await self._done
+                await self._until_done(outer)
             except asyncio.CancelledError as error:
                 if self._drops():
                     raise

@@ -13,6 +13,7 @@ from casework.tasktree import (
     Stage,
     TaskNode,
     call,
+    current_node,
     handler,
     send,
     submit,
@@ -210,3 +211,60 @@ async def test_all_slots_are_held_by_parents_that_wait_for_children(most: int) -
         return parent(3)
 
     assert await outcome(Commander(max_handlers=most), Do(body), Do(body)) == 29
+
+
+# ---- a tree in a tree
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("way", ["run", "block"])
+async def test_a_tree_in_a_job_that_awaits_a_job_behind_that_one(way: str, late: bool) -> None:
+    """TT-20. The body of the Job waits for the inner tree, so a wait there for what is queued here never ends."""
+
+    async def inner(queued: TaskNode) -> None:
+        await steps(10 if late else 0)
+        await queued
+
+    async def body() -> None:
+        queued = submit(Do(steps, "queued"))
+        if way == "run":
+            await Commander().run(Do(lambda: inner(queued), "inner"))
+        else:
+            async with Commander():
+                submit(Do(lambda: inner(queued), "inner"))
+                await steps(4)
+
+    error = await outcome(Commander(), Do(body))
+    assert isinstance(error, NodeFailedError)
+    assert isinstance(error.__cause__, (NodeFailedError, EndlessWaitError))
+    assert "cannot await" in str(error)
+
+
+async def test_a_tree_in_a_handler_that_needs_the_handlers_slot() -> None:
+    """TT-12. The handler gives its slot back while it waits for the inner tree, and takes one again."""
+
+    async def body() -> Any:
+        parent = current_node()
+
+        async def inner() -> Any:
+            return await call(do(_one), parent=parent)
+
+        async def runs() -> Any:
+            return await Commander(max_handlers=1).run(Do(inner))
+
+        return do(runs)
+
+    assert await outcome(Commander(max_handlers=1), Do(body)) == 1
+
+
+async def test_a_tree_in_another_thread_leaves_the_tree_here_alone() -> None:
+    """TT-11, TT-12. A handler runs a script in a thread: that has a tree of its own, and no hand in ours."""
+
+    async def body() -> Any:
+        return await asyncio.to_thread(Commander(max_handlers=1).run_sync, Do(lambda: _await(do(_one))))
+
+    assert await outcome(Commander(max_handlers=1), Do(lambda: _go_on(do(body)))) == 1
+
+
+async def _go_on(node: TaskNode) -> TaskNode:
+    return node
