@@ -78,6 +78,17 @@ class App:
         """The tools, in the order given."""
         return tuple(self.toolbox)
 
+    def with_manifests(self, manifests: Iterable[Manifest]) -> App:
+        """The same application with `manifests` beside its own, and instead of those of the same kind and name.
+
+        Raises:
+            ManifestError: a file of its own cannot be read.
+        """
+        added = list(manifests)
+        taken = {(made.kind, made.name) for made in added}
+        own = [made for made in _read((*self.manifests, *self.providers)) if (made.kind, made.name) not in taken]
+        return App(self.tools, [*own, *added], (), self.trees, self.scripts, self.policy, self.rehearsal)
+
     def workflows(self) -> Mapping[str, PinnedWorkflow]:
         """The admitted workflows by name; files are read and manifests admitted on the first call.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from casework.cli import exits
 from casework.cli.output import emit_json, json_option, table, when
+from casework.cli.servers import app_option
 
 STATUSES = ("PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED")
 
@@ -28,6 +30,24 @@ def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dic
     return pairs
 
 
+def _answers(_: click.Context, option: click.Parameter, value: tuple[str, ...]) -> tuple[Any, ...]:
+    if not value:
+        return ()
+    from casework.cli import local_answers
+
+    read = local_answers.decision if option.name == "decisions" else local_answers.signal
+    try:
+        return tuple(read(text) for text in value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _refuse(given: Mapping[str, Any], why: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise click.UsageError(f"{option} {why}. Leave it out.")
+
+
 @runs.command()
 @click.argument("workflow")
 @click.option("-f", "--file", "path", type=click.Path(path_type=Path), help="One run a row. - is stdin.")
@@ -45,6 +65,17 @@ def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dic
 @click.option("--model", help="Model instead of the agent's own, as PROVIDER:MODEL.")
 @click.option("--turn-limit", type=click.IntRange(min=1), help="Most turns of the agent (default: the API's, 5).")
 @click.option("--on-behalf-of", metavar="USER", help="Start for another user (operators).")
+@app_option
+@click.option("--local", is_flag=True, help="Run it here, in memory, without servers; nothing survives.")
+@click.option("--workflow", "chosen", metavar="NAME", help="--local: which workflow of a file that has several.")
+@click.option(
+    "--decide", "decisions", multiple=True, callback=_answers, metavar="NODE=DECISION[:REASON]",
+    help="--local: a person's answer, given once. Without one you are asked, on a terminal.",
+)  # fmt: skip
+@click.option(
+    "--signal", "signals", multiple=True, callback=_answers, metavar="NAME[=JSON]",
+    help="--local: a signal that a WAIT node waits for.",
+)  # fmt: skip
 @json_option
 def start(
     *,
@@ -59,9 +90,14 @@ def start(
     model: str | None,
     turn_limit: int | None,
     on_behalf_of: str | None,
+    reference: str | None,
+    local: bool,
+    chosen: str | None,
+    decisions: tuple[Any, ...],
+    signals: tuple[Any, ...],
     as_json: bool,
 ) -> int:
-    """Start a run of WORKFLOW for each input.
+    """Start a run of WORKFLOW for each input. With --local WORKFLOW may be a manifest file, and there is one input.
 
     The same file started again starts nothing twice: each row has an idempotency key made of the file's content and
     its line. A row at fault is reported with its line, and the others go on; the exit code is then 2 (row at fault),
@@ -71,6 +107,15 @@ def start(
 
     if (path is None) == (text is None):
         raise click.UsageError("Give the input with -f FILE or with --input JSON, one of the two.")
+    if local:
+        from casework.cli import local_run
+
+        _refuse({"--on-behalf-of": on_behalf_of, "--new": anew}, "is not for --local")
+        given = local_run.LocalOrder(workflow, reference, chosen, model, turn_limit, decisions, signals)
+        sheet = None if path is None else submit.Sheet(path, mapping, limit, form)
+        return local_run.start(given, text, sheet, as_json)
+    only_local = {"--app": reference, "--workflow": chosen, "--decide": decisions, "--signal": signals}
+    _refuse(only_local, "is for --local")
     common = {"model": model, "turn_limit": turn_limit, "on_behalf_of": on_behalf_of}
     order = submit.Order(workflow, {key: value for key, value in common.items() if value is not None}, anew, parallel)
     if text is not None:
