@@ -1,5 +1,6 @@
 """The tree as plain data and as text (TT-21)."""
 
+import asyncio
 import json
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from casework.tasktree import Commander, Job, NodeFailedError, Stage, call, handler, submit
 from casework.tasktree.drawing import INDENT_LIMIT, TEXT_LIMIT, duration_text
 
-from .bodies import Do, do, fails, for_ever, nothing
+from .bodies import Do, do, fails, for_ever, nothing, steps
 from .judged import ManualClock
 
 
@@ -174,3 +175,26 @@ def test_a_node_without_a_place_is_drawn() -> None:
     """TT-21. It has neither a step nor times."""
     [entry] = _unused().snapshot()
     assert (entry["step"], entry["began"], entry["ended"]) == ("", None, None)
+
+
+async def test_a_wait_for_a_limit_is_seen() -> None:
+    """TT-12, TT-21. A handler that waits for a slot says so while it waits, and no longer."""
+    gate = asyncio.Event()
+    waits = do(gate.wait)
+
+    async def body() -> str:
+        call(waits)
+        call(nothing())
+        await steps()
+        seen = commander.render()
+        gate.set()
+        return seen
+
+    commander = Commander(clock=ManualClock(), max_handlers=1)
+    assert (await commander.run(Do(body, "top"))).splitlines() == [
+        "Commander ACTIVE 0.000 s so far",
+        "  top.1 ACTIVE 0.000 s so far",
+        "    do.1 ACTIVE 0.000 s so far",
+        "    nothing.1 ACTIVE waits for a handler slot",
+    ]
+    assert "waits" not in commander.render()
