@@ -208,12 +208,13 @@ async def test_a_history_that_is_too_long_is_an_event_too(house: House) -> None:
 async def test_jobs_beyond_a_bound_are_counted_and_not_told(house: House) -> None:
     """TT-14. Any number of Jobs runs; so many are events."""
     async with house.with_app(app) as busy:
-        run_id, made = await done(busy, "jobs", {"jobs": 2000})
-        assert made == 2000
+        run_id, made = await done(busy, "jobs", {"jobs": 1600})
+        assert made == 1600
         async with busy.db.transaction() as conn:
             last = (await runs.events(conn, TENANT, run_id, after_seq=2450))[-2:]
         assert [event.kind for event in last] == ["agent.nodes_untold", "agent.run_completed"]
-        assert last[0].data["jobs"] >= 700
+        # The top's start, starts and ends of 1,249, and the start of one more are 2,500.
+        assert last[0].data == {"jobs": 1600 - 1249 + 1, "told": 2500}
 
 
 async def test_a_failing_callback_is_told_in_the_log(house: House) -> None:
@@ -257,7 +258,7 @@ async def test_a_tree_is_cancelled(house: House, how: str) -> None:
         assert how != "person" or row.failure == "cancelled by olga: enough"
         kinds = {event.kind for event in await busy.events(run_id)}
         assert kinds >= {"agent.run_cancelled", "agent.node_terminated"}
-        assert sorted(note for note in NOTES if note.startswith("t")) == ["terminated", "terminated below"]
+        assert {note for note in NOTES if note.startswith("t")} == {"terminated", "terminated below"}
 
 
 async def test_a_tree_at_rest_has_its_rows(house: House) -> None:
