@@ -43,7 +43,8 @@ def wait_as(
 ) -> Generator[Any, None, None]:
     """Wait for `future`, the end of `awaited`, as the body of `waiter`, which gives its handler slot back meanwhile.
 
-    Without `receives` it waits for no result, as one that terminates does.
+    Without `receives` it waits for no result, as one that terminates does. A wait that is cut off, as by a time-out,
+    takes no slot again: the one that was waited for may hold it, and the body goes on to terminate that one.
     """
     if waiter._awaits is None:
         waiter._awaits = {}

@@ -189,6 +189,30 @@ async def test_a_wait_that_outlives_its_handler_takes_no_slot() -> None:
     assert await outcome(Commander(max_handlers=2), Do(body)) == 1
 
 
+@pytest.mark.parametrize("way", ["timeout", "wait_for"])
+async def test_a_wait_that_is_cut_off_while_the_awaited_one_holds_the_slot(way: str) -> None:
+    """TT-12. The body goes on without a slot, and terminates what it waited for: it never hangs on its own child."""
+
+    async def impatient() -> None:
+        node = call(for_ever())
+        await steps()
+        wait = asyncio.wait_for(node, 0.005) if way == "wait_for" else _within(0.005, node)
+        with pytest.raises(TimeoutError):
+            await wait
+        await node.terminate()
+
+    async def body() -> Any:
+        await asyncio.gather(*(call(do(impatient)) for _ in range(3)))
+        return do(_one)
+
+    assert await outcome(Commander(max_handlers=1), Do(body)) == 1
+
+
+async def _within(seconds: float, node: TaskNode) -> Any:
+    async with asyncio.timeout(seconds):
+        return await node
+
+
 @pytest.mark.parametrize("most", [1, 2])
 async def test_all_slots_are_held_by_parents_that_wait_for_children(most: int) -> None:
     """TT-12. In every way of waiting: await, gather, a group, terminate, a Job; and all at once."""
