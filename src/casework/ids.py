@@ -65,3 +65,8 @@ def run_id_for_key(tenant: str, user: str, key: str) -> UUID:
         if not value.strip():
             raise BlankIdError(field, value)
     return uuid5(NAMESPACE, dumps([tenant, user, key]))
+
+
+def session_run_id(tenant: str, name: str, generation: int) -> UUID:
+    """The run that generation `generation` of the WorkflowSession `name` starts."""
+    return uuid5(NAMESPACE, dumps(["WorkflowSession", tenant, name, generation]))

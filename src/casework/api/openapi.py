@@ -74,6 +74,8 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[str]:
         found.append("404")
     if method == "post":
         found += ["409", "413", "415"]
+    if method == "delete":
+        found.append("409")
     return sorted(found)
 
 

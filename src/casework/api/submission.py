@@ -141,10 +141,27 @@ async def _write(
     found: tuple[int, Pinned],
     identity: tuple[UUID, str, str],
 ) -> tuple[RunRow, bool]:
+    new = new_run(services, caller, request, found, identity)
+    async with services.db.transaction() as conn:
+        return await runs.create_pending(conn, new)
+
+
+def new_run(
+    services: Services,
+    caller: Caller,
+    request: StartRun,
+    found: tuple[int, Pinned],
+    identity: tuple[UUID, str, str],
+) -> runs.NewRun:
+    """The row to be written for a request whose input was checked; `identity` is its run, user and hash.
+
+    Raises:
+        InputError: input and workflow are too large to travel together.
+    """
     version, pinned = found
     run_id, user, request_hash = identity
     _check_start(pinned, request)
-    new = runs.NewRun(
+    return runs.NewRun(
         tenant=caller.tenant,
         run_id=run_id,
         user=user,
@@ -158,8 +175,6 @@ async def _write(
         turn_limit=request.turn_limit or DEFAULT_TURN_LIMIT,
         task_queue=services.runs.task_queue,
     )
-    async with services.db.transaction() as conn:
-        return await runs.create_pending(conn, new)
 
 
 def _check_start(pinned: Pinned, request: StartRun) -> None:

@@ -130,6 +130,14 @@ class Api:
             "POST", path, params=wanted, content=dumps(body), headers=all_headers, timeout=TIMEOUT_S + wait_s
         )
 
+    def delete(self, path: str) -> Any:
+        """Delete what is at `path`; the JSON that says what became of it.
+
+        Raises:
+            CaseworkError: the API refused, or cannot be reached.
+        """
+        return self._ask("DELETE", path).body
+
     def _ask(self, method: str, path: str, **options: Any) -> Answer:
         try:
             response = self._client.request(method, path, **options)

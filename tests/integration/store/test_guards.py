@@ -231,6 +231,8 @@ KEPT = [
     "agent_turn_metrics",
     "agent_workflow_metrics",
     "agent_workflow_totals",
+    "resource_versions",
+    "workflow_removals",
     "workflow_versions",
 ]
 ROLL_UPS = ["agent_operation_metrics", "agent_workflow_metrics", "agent_workflow_totals"]
@@ -240,6 +242,8 @@ WRITTEN_ONCE = [
     "agent_messages",
     "agent_policy_uses",
     "agent_review_decisions",
+    "resource_versions",
+    "workflow_removals",
     "workflow_versions",
 ]
 
