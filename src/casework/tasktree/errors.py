@@ -16,6 +16,7 @@ TreeError
 ├── TimeLimitError              the node did not end within its time limit (a TimeoutError, too)
 ├── OptionError                 a limit or another option has no possible value
 ├── NotAtRestError              nothing was at rest under this path when the counters were exported
+├── OtherLoopError              the node runs in another thread's event loop: wait for its Future
 ├── ThreadsRefusedError         the event loop takes no calls from other threads
 ├── StreamUseError              a stream was used in a way that cannot work; the message says how to
 ├── StreamOverrunError          nobody read this consumer of a stream until its buffer was full
@@ -95,6 +96,10 @@ class OptionError(TreeError, ValueError):
 
 class NotAtRestError(TreeError):
     """The node is to be re-opened, but none was at rest under its path in the run whose counters were given."""
+
+
+class OtherLoopError(TreeError, RuntimeError):
+    """The node runs in the event loop of another thread, and only code of that loop can await it."""
 
 
 class ThreadsRefusedError(TreeError):

@@ -158,6 +158,9 @@ def body_failed(node: TaskNode, error: BaseException) -> None:
             node._set_failure(error)
         node._flags |= DOOMED
         return
+    if node._flags & SPARED and isinstance(error, NodeTerminatedError):
+        node._flags |= DOOMED  # it ended the run, then wanted more of it: that is no failure, and the result stands
+        return
     if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
         error.__traceback__ = error.__traceback__.tb_next  # our own frame says nothing, and would hold the node
     node._set_failure(error)

@@ -315,6 +315,8 @@ class TaskNode:
     def _until_closed(self, waiter: TaskNode | None, *, receives: bool = True) -> Generator[Any, None, None]:
         """Wait until the node has ended and its end callbacks are over, as `waiter` or as somebody outside."""
         self._commander._stop_if_dropped()
+        if waiter is None or waiter._commander is not self._commander:
+            self._commander._check_loop(self)
         if self._waiters is None:
             self._waiters = {}
         if waiter is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from casework.tasktree.callbacks import await_stages, run_stages
 from casework.tasktree.context import HERE
 from casework.tasktree.counters import checked
-from casework.tasktree.errors import CommanderBusyError, EndlessWaitError, NodeTerminatedError
+from casework.tasktree.errors import CommanderBusyError, EndlessWaitError, NodeTerminatedError, OtherLoopError
 from casework.tasktree.job import Job
 from casework.tasktree.limits import Clock, arm, slots_for
 from casework.tasktree.mechanics import (
@@ -289,6 +289,18 @@ class Root(TaskNode):
         """Go no further where the engine is dropping the tree: there is nobody to go on for."""
         if self._drops():
             raise asyncio.CancelledError
+
+    def _check_loop(self, node: TaskNode) -> None:
+        """That the running event loop is the one of this tree.
+
+        Raises:
+            OtherLoopError: it is another, in another thread.
+        """
+        if self._mailbox is not None and self._mailbox.loop is not asyncio.get_running_loop():
+            raise OtherLoopError(
+                f"{node!r} runs in the event loop of another thread, so it cannot be awaited here. Start it by "
+                "submit_threadsafe or call_threadsafe and wait for the Future, or use send()."
+            )
 
     def _lets_go(self, error: BaseException) -> bool:
         """Whether `error` only means that nobody will run this code any further.

@@ -276,7 +276,7 @@ async def test_any_error_in_a_callback_of_any_stage(
 
 
 @pytest.mark.parametrize("where", ["job", "handler", "goes on", "queued job", "deep"])
-@pytest.mark.parametrize("then", ["returns", "waits", "raises"])
+@pytest.mark.parametrize("then", ["returns", "waits", "wants more", "raises"])
 async def test_exit_from_inside_a_node(where: str, then: str) -> None:
     """TT-10. From any kind of node, whatever its body does next: the run ends, and says the result or the error."""
 
@@ -285,6 +285,8 @@ async def test_exit_from_inside_a_node(where: str, then: str) -> None:
         exit_run("left")
         if then == "waits":
             await asyncio.Event().wait()
+        if then == "wants more":
+            call(for_ever())
         if then == "raises":
             raise ValueError("after exit")
 

@@ -20,6 +20,7 @@ from casework.tasktree import (
     NotAHandlerError,
     NotAJobError,
     OptionError,
+    OtherLoopError,
     Stage,
     ThreadsRefusedError,
     call,
@@ -176,6 +177,23 @@ def test_many_threads_at_once_and_an_end_in_between() -> None:
     errors = [answer.exception(10) for answer in answers if isinstance(answer, Future)]
     assert {type(error) for error in errors} <= {type(None), CommanderNotRunningError, NodeTerminatedError}
     assert None in errors
+
+
+async def test_a_node_of_another_thread_is_not_awaited_here(elsewhere: Commander) -> None:
+    """TT-11, TT-20. By name, from inside a tree and from outside; its Future is what there is to wait for."""
+    node = for_ever()
+    future = elsewhere.call_threadsafe(node)
+    while elsewhere.children == ():
+        await asyncio.to_thread(elsewhere.call_threadsafe(do(steps)).result, 10)
+    with pytest.raises(OtherLoopError, match="another thread"):
+        await node
+
+    async def body() -> None:
+        with pytest.raises(OtherLoopError):
+            await node
+
+    await Commander().run(Do(body))
+    future.cancel()
 
 
 async def test_a_loop_without_threads_refuses_by_name() -> None:
