@@ -19,7 +19,7 @@ from casework.graph.node_rules import Known, holds, node_problems, schema_proble
 from casework.graph.problems import Problem, named, unknown
 from casework.graph.references import below, circle_problems, referred
 from casework.graph.shape import shape_problems
-from casework.values import Plain
+from casework.values import Plain, dumps, loads
 
 Kind = TypeVar("Kind", bound=Resource)
 _OPEN_ENDED = ("AGENT", "TOOL", "SUBWORKFLOW", "WAIT", *FANS)
@@ -57,7 +57,9 @@ def admit(
         head = [] if len(problems) == 1 else [f"{len(problems)} problems:"]
         raise ManifestError("\n".join([*head, *problems]))
     alone = {name: _alone(workflow, agents, providers) for name, workflow in workflows.items()}
-    plain = {**(trees or {}), **{name: made.to_plain() for name, made in alone.items()}} if any(calls.values()) else {}
+    plain = dict(trees or {})
+    if any(calls.values()):  # through JSON and back: what is pinned now equals what is read from where it is kept
+        plain |= {name: loads(dumps(made.to_plain())) for name, made in alone.items()}
     return [
         PinnedWorkflow(made.workflow, made.agents, made.providers, {each: plain[each] for each in below(name, calls)})
         for name, made in alone.items()
