@@ -181,6 +181,7 @@ async def test_a_generator_is_closed_when_its_read_has_returned() -> None:
 async def test_a_second_cancellation_waits_no_longer() -> None:
     """TT-22. A source that nothing interrupts cannot hold whoever insists; it is closed when its read returns."""
     blocked, free, ended = threading.Event(), threading.Event(), threading.Event()
+    before = asyncio.all_tasks()
 
     def stuck() -> Iterator[str]:
         try:
@@ -201,7 +202,7 @@ async def test_a_second_cancellation_waits_no_longer() -> None:
     assert not ended.is_set()
     free.set()
     await until(ended.is_set)
-    await until(lambda: len(asyncio.all_tasks()) <= 2)  # the closing, told to nobody, has ended as well
+    await until(lambda: asyncio.all_tasks() == before)  # the closing, told to nobody, has ended as well
 
 
 async def test_more_streams_than_threads_are_cancelled_together() -> None:
@@ -305,6 +306,7 @@ def test_a_loop_without_threads_refuses_by_name() -> None:
 async def test_a_source_is_closed_once_whenever_its_reader_is_cancelled(generator: bool) -> None:
     """TT-22. At any moment: before the first read, in one, between two, at the end, or twice."""
     sources = [Source(list(range(5))) for _ in range(120)]
+    before = asyncio.all_tasks()
 
     def lines(source: Source) -> Iterator[int]:
         source.threads.add(threading.get_ident())
@@ -329,7 +331,7 @@ async def test_a_source_is_closed_once_whenever_its_reader_is_cancelled(generato
             await asyncio.sleep(0)
             reading.cancel()
         await asyncio.wait([reading])
-    await until(lambda: len(asyncio.all_tasks()) <= 2)
+    await until(lambda: asyncio.all_tasks() == before)  # what was cancelled twice is closed by now, too
     begun = [source for source in sources if source.threads]
     assert len(begun) > 20
     assert {source.closed for source in begun} == {1}
