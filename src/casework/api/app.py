@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Security
 
-from casework.api import health, metrics, openapi, problems, reviews, runs, scraping, steps, workflows
+from casework.api import health, metrics, openapi, problems, resources, reviews, runs, scraping, steps, workflows
 from casework.api.access import Watchers, authorize
 from casework.api.http_figures import CountRequests
 from casework.api.paging import known_only
@@ -73,7 +73,7 @@ def _bare(**options: Any) -> FastAPI:
         **options,
     )
     made.state.watchers, made.state.scraper = Watchers(), scraping.Scraper()
-    for module in (runs, steps, reviews, workflows, metrics, scraping, health):
+    for module in (runs, steps, reviews, workflows, resources, metrics, scraping, health):
         made.include_router(module.router)
     made.add_middleware(CountRequests, figures=made.state.scraper.http)
     made.add_middleware(TraceRequests)

@@ -62,7 +62,7 @@ class NodeExecution(Part):
 
 
 class SessionStatus(Status):
-    """The run of a session, from its rows. Of very long runs `nodeExecutions` are the first ones."""
+    """The run of a session, from its rows. Of very long runs `nodeExecutions` are the newest ones."""
 
     session_id: str | None = None
     phase: Literal["PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CANCELLED"] | None = None

@@ -40,7 +40,7 @@ ROUTES = every_route()
 def concrete(path: str) -> str:
     for name in ("run_id", "review_id"):
         path = path.replace(f"{{{name}}}", str(uuid4()))
-    return path.replace("{name}", "letter")
+    return path.replace("{name}", "letter").replace("{kind}", "WorkflowSession")
 
 
 def test_there_are_routes_to_walk() -> None:
@@ -59,6 +59,11 @@ def test_there_are_routes_to_walk() -> None:
         ("POST", "/v1/reviews/{review_id}/decisions"),
         ("GET", "/v1/workflows"),
         ("GET", "/v1/workflows/{name}"),
+        ("GET", "/v1/workflows/{name}/manifest"),
+        ("POST", "/v1/resources"),
+        ("GET", "/v1/resources"),
+        ("GET", "/v1/resources/{kind}/{name}"),
+        ("DELETE", "/v1/resources/{kind}/{name}"),
         ("GET", "/v1/metrics/workflows"),
         ("GET", "/v1/metrics/retries"),
         ("GET", "/metrics"),
