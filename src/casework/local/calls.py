@@ -40,6 +40,9 @@ class Calls:
                 f"{current_node().path}: tool {name!r} writes in a transaction of the database, and a local run "
                 "has none. Start the run durably."
             )
-        result = await call_once(tool, self.run_id, self.input, self.evidence, arguments, self.policies)
+        try:
+            result = await call_once(tool, self.run_id, self.input, self.evidence, arguments, self.policies)
+        except FatalError as error:
+            raise FatalError(f"{current_node().path}: {error}") from error
         self.evidence[name] = result
         return result

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
-from casework.errors import CaseworkError, FatalError, OperationError
+from casework.errors import CaseworkError, FatalError, RetryableError
 from casework.graph import commands, engine, templates
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.commands import Branch, Due, Outcome, Result
@@ -89,7 +89,7 @@ class LocalVisit(Job):
             return await self._carried_out(vertex, command, branch)
         except (VisitFailedError, FatalError, outside.NobodyError):
             raise
-        except OperationError as error:
+        except RetryableError as error:
             raise VisitFailedError(f"{current_node().path}: {error}") from error
         except CaseworkError as error:
             raise VisitFailedError(str(error)) from error

@@ -85,8 +85,9 @@ class Scripted:
         if isinstance(command, Wait):
             return self.waited(command, made, path)
         if made == FAILS:
-            inner = "/exchange.1/model.1" if isinstance(command, commands.RunAgent) else ""
-            return NodeFailed(f"{path}{inner}: {FAILS}")
+            return NodeFailed(
+                f"{path}/exchange.1/model.1: {FAILS}" if isinstance(command, commands.RunAgent) else FAILS
+            )
         if isinstance(command, commands.RunAgent):
             return commands.Answered(made)
         return made if isinstance(command, AwaitDecision) else commands.Returned(made)
@@ -95,7 +96,7 @@ class Scripted:
         if wait.signal is None:
             return commands.TimedOut()
         if made == FAILS:
-            return commands.TimedOut() if wait.duration_s is not None else NodeFailed(f"{path}: {FAILS}")
+            return commands.TimedOut() if wait.duration_s is not None else NodeFailed(FAILS)
         return commands.Signalled(made)
 
     def sub(self, name: str, path: str) -> Result:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.unit.local.conftest import Answers, house, pinned, said, says, workflow
+from tests.unit.local.conftest import Answers, double, house, pinned, said, says, workflow
 
 from casework.agents.messages import Request
 from casework.agents.model import ModelAnswer, ModelRequest
-from casework.errors import InputError
+from casework.agents.toolbox import Toolbox
+from casework.agents.tools import Tool, ToolContext, tool
+from casework.app import App
+from casework.errors import FatalError, InputError, RetryableError
 from casework.local.outside import NobodyError
 from casework.local.run import run_local
+from casework.trees import TreeContext, free_tree
 from casework.values import dumps
 
 AGENT = {"id": "a", "type": "AGENT", "agentRef": "clerk", "outputKey": "answer"}
@@ -155,7 +160,7 @@ async def test_a_failed_branch_fails_its_node_when_all_have_ended() -> None:
     node = {"id": "p", "type": "PARALLEL", "outputKey": "all", "branches": branches}
     end = await run_local(house(), pinned(workflow("w", [node])), {"n": 1})
     assert end.status == "FAILED"
-    assert end.reason == "p: 2 of 3 branches failed: x.1: p.1/x.1: -1 is below 0; z.1: p.1/z.1: -1 is below 0"
+    assert end.reason == "p: 2 of 3 branches failed: x.1: -1 is below 0; z.1: -1 is below 0"
     caught = workflow("w", [node, TOOL], [{"from": "p", "to": "t", "onError": True}])
     end = await run_local(house(), pinned(caught), {"n": 1})
     assert (end.status, end.output) == ("COMPLETED", 2)
@@ -209,7 +214,7 @@ async def test_a_sub_workflow_that_fails_fails_its_node() -> None:
     """AW-4. With its reason."""
     end = await run_local(house(), pinned(workflow("w", [CALL]), SUB), {"n": -1})
     assert end.status == "FAILED"
-    assert end.reason == "s: the run of sub ended FAILED: t.1: -1 is below 0"
+    assert end.reason == "s: the run of sub ended FAILED: t: -1 is below 0"
     end = await run_local(house(), pinned(workflow("w", [CALL]), SUB), {"n": "x"})
     assert end.reason is not None
     assert "input.n: 'x' is not of type 'integer'" in end.reason
@@ -279,3 +284,103 @@ async def test_a_tool_that_the_model_may_not_call_is_told_to_it() -> None:
     assert told[2] == dumps({"error": "there is no tool 'triple'. Tools that can be called: double."})
     assert told[3] == dumps({"error": "-1 is below 0"})
     assert "error" in told[4]
+
+
+@tool(effects=False)
+def fatal(n: int) -> int:
+    """Nothing that can go on."""
+    raise FatalError(f"the account {n} is closed")
+
+
+@tool(effects=False)
+def passing(n: int) -> int:
+    """Trouble that would pass."""
+    raise RetryableError(f"line {n} is busy")
+
+
+@tool(repeat="transactional")
+async def booked(ctx: ToolContext, n: int) -> int:
+    """Written in a transaction."""
+    return n
+
+
+@pytest.mark.parametrize(
+    ("made", "reason", "caught"),
+    [
+        (fatal, "t.1: the account 1 is closed", False),
+        (passing, "t.1: line 1 is busy", True),
+        (booked, "t.1: tool 'booked' writes in a transaction of the database, and a local run has none.", False),
+    ],
+)
+async def test_what_a_tool_raises_ends_node_or_run(made: Tool, reason: str, caught: bool) -> None:
+    """AW-8. What is fatal ends the run whatever the edges say; all else is a failure of the node. Tried once."""
+    node = {**TOOL, "tool": made.name}
+    edges: list[dict[str, Any]] = [{"from": "t", "to": "end"}, {"from": "t", "to": "w", "onError": True}]
+    wait = {"id": "w", "type": "WAIT", "duration": 0}
+    bundle = pinned(workflow("w", [node, wait], edges), tools=[made])
+    end = await run_local(replace(house(), tools=Toolbox([made])), bundle, {"n": 1})
+    assert end.status == ("COMPLETED" if caught else "FAILED")
+    assert end.state is not None
+    assert reason in (end.state.context["errors"].get("t") or end.reason or "")
+
+
+async def test_a_fatal_branch_ends_the_run_and_what_is_under_way() -> None:
+    """AW-8. No more branches are started; those that wait are ended."""
+    slept: list[str] = []
+
+    async def sleep(_seconds: float) -> None:
+        slept.append("began")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            slept.append("ended")
+            raise
+
+    waits = [{"id": f"w{i}", "type": "WAIT", "duration": 1} for i in range(3)]
+    branches = [waits[0], branch(TOOL, tool="fatal"), *waits[1:]]
+    node = {"id": "p", "type": "PARALLEL", "outputKey": "all", "branches": branches, "maxParallel": 2}
+    bundle = pinned(workflow("w", [node]), tools=[fatal])
+    end = await run_local(replace(house(sleep=sleep), tools=Toolbox([fatal])), bundle, {"n": 1})
+    assert (end.status, end.reason) == ("FAILED", "p.1/t.1: the account 1 is closed")
+    assert slept == ["began", "ended"]
+
+
+@free_tree("talk", version=2)
+async def talk(ctx: TreeContext) -> Any:
+    """Doubles what it is given."""
+    return await ctx.call_tool("double", {"n": ctx.input["n"]})
+
+
+@pytest.mark.parametrize(("n", "status"), [(4, "COMPLETED"), (-4, "FAILED")])
+async def test_a_free_tree_is_a_sub_workflow_too(n: int, status: str) -> None:
+    """AW-4. The version that is pinned; its result is the output."""
+    app = App(tools=[double], trees=[talk], manifests=[workflow("w", [{**CALL, "workflowRef": "talk"}])])
+    trees = {(talk.name, talk.version): talk}
+    end = await run_local(house(trees=trees), app.workflow("w"), {"n": n})
+    assert end.status == status
+    if n > 0:
+        assert end.output == {"outcome": None, "output": 8}
+    else:
+        assert "-4 is below 0" in (end.reason or "")
+    assert "double.1" in end.subs["s.1"].drawing
+
+
+async def test_sub_workflows_can_be_nested() -> None:
+    """AW-4. Each has its own run id, tree and trace."""
+    keys: list[str] = []
+
+    @tool(effects=False, name="double")
+    def keyed(ctx: ToolContext, n: int) -> int:
+        """Remembers its key."""
+        keys.append(ctx.key)
+        return n
+
+    middle = workflow("middle", [{**CALL, "id": "m"}, {**CALL, "id": "m2"}], [{"from": "m", "to": "m2"}])
+    bundle = pinned(workflow("w", [{**CALL, "workflowRef": "middle"}]), middle, SUB, tools=[keyed])
+    end = await run_local(replace(house(), tools=Toolbox([keyed])), bundle, {"n": 1}, UUID(int=3))
+    inner = end.subs["s.1"].subs
+    assert list(inner) == ["m.1", "m2.1"]
+    assert len(set(keys)) == 2
+    again = await run_local(replace(house(), tools=Toolbox([keyed])), bundle, {"n": 1}, UUID(int=3))
+    assert keys[:2] == keys[2:]
+    assert again.output == end.output
