@@ -15,7 +15,8 @@ from casework.api.inputs import check_input
 from casework.cli import run_input
 from casework.examples.loan_underwriting import app as loan_app
 from casework.graph.admission import admit
-from casework.graph.loading import load
+from casework.graph.kinds import WorkflowSession
+from casework.graph.loading import load_resources
 from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 from casework.policy import parse_policy
 from casework.settings.whole import variable_names
@@ -60,11 +61,16 @@ def test_python_runs(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=lambda block: block.where)
 def test_manifests_are_admitted(block: Block) -> None:
     """Manifests hold together; that the tools they name are the App's is shown where a page has an App."""
-    found = load(block.text, block.where)
+    resources = load_resources(block.text, block.where)
+    sessions = [each for each in resources if isinstance(each, WorkflowSession)]
+    for session in sessions:
+        workflow = loan_app.workflow(session.spec.workflow_ref)
+        check_input(workflow.name, workflow.input_schema, session.spec.input)
+    found = [each for each in resources if isinstance(each, AiWorkflow | AiAgent | LlmProvider)]
     agents = [manifest for manifest in found if isinstance(manifest, AiAgent)]
     admitted = admit(found, {tool for agent in agents for tool in agent.spec.tools})
     assert len(admitted) == sum(isinstance(manifest, AiWorkflow) for manifest in found)
-    assert admitted or all(isinstance(manifest, LlmProvider) for manifest in found)
+    assert admitted or sessions or all(isinstance(manifest, LlmProvider) for manifest in found)
 
 
 @pytest.mark.parametrize("call", [each for each in calls() if each.words[:1] == ["casework"]], ids=lambda c: c.where)

@@ -1,0 +1,123 @@
+"""`casework validate`: manifests are checked without a server, and what is wrong is told with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from casework.cli import exits
+from casework.cli.resource_names import kind_of
+from casework.cli.root import code_of_run
+
+WORKFLOW = """\
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: research}
+spec:
+  initialNode: find
+  nodes:
+    - {id: find, type: TOOL, tool: search, outputKey: found}
+    - {id: sum, type: AGENT, agentRef: writer, outputKey: text}
+    - {id: sub, type: SUBWORKFLOW, workflowRef: review, outputKey: verdict}
+  edges: [{from: find, to: sum}, {from: sum, to: sub}]
+"""
+AGENT = """\
+apiVersion: casework.dev/v1alpha1
+kind: AiAgent
+metadata: {name: writer}
+spec: {provider: main, tools: [search]}
+"""
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("CASEWORK_API_URL", "CASEWORK_TOKEN", "CASEWORK_APP"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_what_is_named_and_not_there_is_taken_on_trust_and_told(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-2. Without an application, a lone workflow can be checked for all that it says itself."""
+    (bare / "w.yaml").write_text(WORKFLOW)
+    (bare / "a.yaml").write_text(AGENT)
+    assert code_of_run(["validate", "-f", "w.yaml"]) == exits.OK
+    captured = capsys.readouterr()
+    assert captured.out == "1 manifest holds.\n"
+    assert "tool search, agent writer, workflow review" in captured.err
+    assert code_of_run(["validate", "-f", "w.yaml", "-f", "a.yaml"]) == exits.OK
+    captured = capsys.readouterr()
+    assert captured.out == "2 manifests hold.\n"
+    assert "provider main" in captured.err
+    assert "agent writer" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("tool: search", "toool: search", "w.yaml:7: spec.nodes[0].toool: there is no field 'toool'"),
+        ("initialNode: find", "initialNode: fnd", "w.yaml:5: spec.initialNode: AiWorkflow 'research'"),
+        ("initialNode: find", "initialNode: fnd", "Did you mean 'find'?"),
+        ("type: AGENT", "type: AGNET", "Did you mean 'AGENT'?"),
+        ("kind: AiWorkflow", "kind: AiWorkflw", "w.yaml:2: kind"),
+        ("{name: research}", "{name: research", "this is not YAML"),
+    ],
+)
+def test_a_fault_is_told_with_file_line_path_and_near_name(
+    old: str, new: str, told: str, bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """AW-2."""
+    (bare / "w.yaml").write_text(WORKFLOW.replace(old, new))
+    assert code_of_run(["validate", "-f", "w.yaml"]) == exits.USAGE
+    assert told in capsys.readouterr().err
+
+
+def test_the_faults_of_all_files_are_told(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-2. A folder is its manifests; one file at fault hides no other."""
+    folder = bare / "all"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(AGENT.replace("provider", "provder"))
+    (folder / "w.yml").write_text(WORKFLOW.replace("edges", "edgs"))
+    (folder / "readme.txt").write_text("no manifest")
+    assert code_of_run(["validate", "-f", "all"]) == exits.USAGE
+    told = capsys.readouterr().err
+    assert "a.yaml:4" in told
+    assert "w.yml:10" in told
+
+
+def test_a_resource_in_two_files_is_refused(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (bare / "a.yaml").write_text(AGENT)
+    (bare / "b.yaml").write_text(AGENT)
+    assert code_of_run(["validate", "-f", "a.yaml", "-f", "b.yaml"]) == exits.USAGE
+    assert "b.yaml:3: metadata.name: AiAgent 'writer' stands at a.yaml:3: metadata.name too" in capsys.readouterr().err
+
+
+def test_an_application_knows_its_tools(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-2. AW-5. With --app nothing is taken on trust."""
+    (bare / "a.yaml").write_text(AGENT.replace("main", "underwriting-model").replace("search", "credit_chek"))
+    arguments = ["validate", "-f", "a.yaml", "--app", "casework.examples.loan_underwriting:app"]
+    assert code_of_run(arguments) == exits.USAGE
+    assert "Did you mean 'credit_check'?" in capsys.readouterr().err
+    (bare / "a.yaml").write_text(AGENT.replace("main", "underwriting-model").replace("search", "credit_check"))
+    assert code_of_run(arguments) == exits.OK
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("path", ["none.yaml", "empty"])
+def test_files_that_are_not_there(path: str, bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (bare / "empty").mkdir()
+    assert code_of_run(["validate", "-f", path]) == exits.USAGE
+    assert path in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("AiWorkflow", "AiWorkflow"), ("workflows", "AiWorkflow"), ("AGENT", "AiAgent"), ("provider", "LlmProvider"),
+        ("mcpservers", "McpServer"), ("servers", "McpServer"), ("session", "WorkflowSession"),
+        ("workflowsession", "WorkflowSession"),
+    ],
+)  # fmt: skip
+def test_kinds_as_people_type_them(text: str, kind: str) -> None:
+    assert kind_of(text) == kind
