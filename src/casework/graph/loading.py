@@ -105,7 +105,7 @@ def _kind_problem(kind: object, kinds: Mapping[str, type[Resource]]) -> str:
     names = ", ".join(kinds)
     if kind is None:
         return f"it is missing. Add one of {names}."
-    if kind in ALL_KINDS:
+    if isinstance(kind, str) and kind in ALL_KINDS:
         return f"{kind} is no part of an application; it is applied with `casework apply`. There are {names}."
     return f"{kind!r:.{_SHOWN}} is not known; there are {names}.{nearest(kind, kinds)}"
 

@@ -287,3 +287,11 @@ def test_what_is_applied_is_refused_with_the_near_name(kind: str, spec: str, tol
         load_resources(spec_of(kind, spec), "x.yaml")
     assert told in str(error.value)
     assert "x.yaml:4: spec" in str(error.value) or "x.yaml:2: kind" in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["[]", "{}", "7", "true", "''"])
+@pytest.mark.parametrize("read", [load, load_resources])
+def test_a_kind_that_is_no_text_is_refused(read: Any, kind: str) -> None:
+    """AW-1. Whatever stands there, the refusal is ours."""
+    with pytest.raises(ManifestError, match="x.yaml:2: kind: .* is not known"):
+        read(spec_of(kind, "{}"), "x.yaml")
