@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -293,5 +294,5 @@ def test_what_is_applied_is_refused_with_the_near_name(kind: str, spec: str, tol
 @pytest.mark.parametrize("read", [load, load_resources])
 def test_a_kind_that_is_no_text_is_refused(read: Any, kind: str) -> None:
     """AW-1. Whatever stands there, the refusal is ours."""
-    with pytest.raises(ManifestError, match="x.yaml:2: kind: .* is not known"):
+    with pytest.raises(ManifestError, match=r"x\.yaml:2: kind: .* is not known"):
         read(spec_of(kind, "{}"), "x.yaml")
