@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import casework.examples.loan_underwriting as loan
 from casework.cli import exits
+from casework.cli.local_answers import Answers
 from casework.cli.root import code_of_run
+from casework.graph.commands import Decided, Wait
+from casework.local.outside import Question
 
 MANIFEST = str(Path(loan.__file__).parent / "manifests" / "loan-underwriting.yaml")
 APP = "casework.examples.loan_underwriting.application:app"
@@ -121,3 +126,27 @@ def test_a_failed_run_has_exit_code_1(pay: str, tmp_path: Path, capsys: pytest.C
     assert started(str(broken), "--input", "{}") == exits.FAILED
     assert "FAILED: no edge out of node 'wait' matches" in capsys.readouterr().out
     assert Path(pay).exists()
+
+
+def question() -> Question:
+    return Question("ask.1", "ask", ("approve", "more_info", "reject"), {"reject": "not today"}, {"score": 3})
+
+
+def test_the_one_at_the_terminal_is_asked_until_an_answer_counts() -> None:
+    """AW-9. What is refused is no choice, and a decision that needs a reason is asked for again."""
+    answers = Answers((), (), person=True)
+    typed = "reject\nmore_info\n\nmore_info\nWhy?\n"
+    with CliRunner().isolation(typed) as (_, err, *_rest):
+        made = asyncio.run(answers.decide(question()))
+        shown = err.getvalue().decode()
+    assert made == Decided("more_info", "Why?", "local")
+    assert "reject is refused now: not today" in shown
+    assert "more_info needs a reason" in shown
+
+
+def test_a_signal_is_asked_for_at_the_terminal() -> None:
+    """AW-9. Its payload as JSON, null unless something is typed."""
+    answers = Answers((), (), person=True)
+    for typed, payload in (('{"a": 1}\n', {"a": 1}), ("\n", None), ("{\n5\n", 5)):
+        with CliRunner().isolation(typed):
+            assert asyncio.run(answers.signal(Wait("w", 1, None, "go"), "w.1")) == payload
