@@ -36,10 +36,11 @@ def description(found: Mapping[str, Any]) -> None:
     if status:
         click.echo("\nStatus")
         for key, value in status.items():
-            click.echo(f"  {key}: {cell(words(value), 200)}")
+            shown = when(value) if key.endswith("Time") else words(value)
+            click.echo(f"  {key}: {cell(shown, 200)}")
     if executions:
         click.echo("")
-        table(executions, _EXECUTIONS, "")
+        table([{**one, "startTime": when(one.get("startTime"))} for one in executions], _EXECUTIONS, "")
     click.echo("\nSpec")
     for line in yaml_lines(in_order(found["manifest"])["spec"]):
         click.echo(f"  {line}")
@@ -63,11 +64,19 @@ def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
     yield from difflib.unified_diff(old, new, f"applied/{name}", f"file/{name}", lineterm="")
 
 
-def _ordered(value: Plain) -> Plain:
+_FIRST = ("apiVersion", "kind", "metadata", "name", "id", "type", "from", "to")
+"""Keys that a reader looks for first."""
+
+
+def _ordered(value: Any) -> Plain:
     """With the keys of every mapping in one order: the database keeps none."""
     if isinstance(value, dict):
-        return {key: _ordered(value[key]) for key in sorted(value)}
-    return [_ordered(item) for item in value] if isinstance(value, list) else value
+        return {key: _ordered(value[key]) for key in sorted(value, key=_place)}
+    return [_ordered(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _place(key: str) -> tuple[int, str]:
+    return (_FIRST.index(key) if key in _FIRST else len(_FIRST), key)
 
 
 def in_order(manifest: Plain) -> dict[str, Plain]:

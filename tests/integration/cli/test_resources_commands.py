@@ -101,6 +101,10 @@ def test_a_workflow_is_applied_drawn_and_hidden(line: Line, folder: Path) -> Non
     changed = {**LETTER, "spec": {**LETTER["spec"], "maxLoops": 9}}  # type: ignore[dict-item]  # a mapping
     (folder / "letter.json").write_text(dumps(changed))
     assert "workflow letter is at version 2" in line("apply", "-f", "letter.json")[1]
+    assert line("diff", "-f", "letter.json") == (0, "", ""), "edges and decisions too"
+    (folder / "more.json").write_text(dumps(changed).replace('"maxLoops":9', '"maxLoops":10'))
+    changes = [text for text in line("diff", "-f", "more.json")[1].splitlines()[2:] if text[0] in "+-"]
+    assert changes == ["-  maxLoops: 9", "+  maxLoops: 10"]
     assert line("graph", "letter")[1].startswith("flowchart TD")
     run_id = line.json("runs", "start", "letter", "--input", '{"to": "Ada", "amount": 1}')["run_id"]
     assert line("runs", "watch", run_id, "--timeout", "30")[0] == 0

@@ -41,6 +41,6 @@ def _decimal(writer: Any, value: Decimal) -> Any:
 def _readable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _readable(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_readable(item) for item in value]
     return LiteralScalarString(value) if isinstance(value, str) and "\n" in value else value
