@@ -25,6 +25,11 @@ KINDS = {
         "its rows were older than itself, as after a restored database; it wrote them again",
         "`status`",
     ),
+    "agent.run_rolled_over:PART": (
+        "the run",
+        "its history was long, so it went on as a new one; nothing else changed",
+        "`events`, `bytes`: of the part that ended",
+    ),
     "agent.node_started": ("a visit", "a graph node is entered", "`node`"),
     "agent.node_completed": ("a visit", "the visit succeeded", "`node`"),
     "agent.node_failed": ("a visit", "the visit failed; an `onError` edge may catch it", "`node`, `error`"),

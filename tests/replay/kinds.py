@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
 
-from casework.agents import ModelAnswer, ModelRequest, tool
+from casework.agents import ModelAnswer, ModelRequest, Request, tool
 from casework.durable.contracts import CancelRequest, Decision
 from casework.errors import FatalError, ToldError
 from casework.examples.loan_underwriting import app as loan_app
 from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
+from tests.integration.durable.parts import early
 from tests.replay.kept_trees import app as kept_trees
 
 Kind = Callable[[House, Path], Awaitable[UUID]]
@@ -159,4 +160,29 @@ async def a_free_tree_at_rest_cancelled(house: House, _: Path) -> UUID:
         await busy.reaches(run_id, "RUNNING")
         await busy.runs.cancel(str(run_id), CancelRequest("olga", "enough"))
         await busy.reaches(run_id, "CANCELLED")
+    return run_id
+
+
+@kind
+async def rolled_over(house: House, folder: Path) -> UUID:
+    """The last part is the one that is kept under this name: it begins with what the first ones carried."""
+
+    def script(request: ModelRequest) -> ModelAnswer:
+        read = sum(message.role == "tool" for message in request.messages)
+        if read < 8:
+            return ModelAnswer(requests=(Request(f"c{read}", "look", {}),))
+        return ModelAnswer(text=f"{read} looks")
+
+    @tool(effects=False)
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    async with early(house, 40).with_app(errand(folder, [look], script)) as busy:
+        run_id = await busy.start({}, "errand")
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        await busy.decide(run_id, "more_info", "Sure?")
+        await busy.reaches(run_id, "AWAITING_REVIEW", turn=2)
+        await busy.decide(run_id, "approve")
+        await busy.reaches(run_id, "COMPLETED")
     return run_id

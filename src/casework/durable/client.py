@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
 from casework.durable.in_hand import InHand, Workers, in_hand, workers
 from casework.errors import FatalError, StateError, UnreachableError
-from casework.settings import Settings
+from casework.settings import HistorySettings, Settings
 from casework.values import content_hash
 
 Made = TypeVar("Made")
@@ -45,11 +46,12 @@ class RunClient:
     @classmethod
     async def open(cls, settings: Settings) -> RunClient:
         """A client that connects at its first call."""
-        return cls(await connect(settings, lazy=True), settings.temporal.task_queue)
+        return cls(await connect(settings, lazy=True), settings.temporal.task_queue, settings.histories)
 
-    def __init__(self, client: Client, task_queue: str) -> None:
+    def __init__(self, client: Client, task_queue: str, histories: HistorySettings | None = None) -> None:
         self._client = client
         self.task_queue = task_queue
+        self._histories = histories or HistorySettings()
 
     async def start(self, start: RunStart, task_queue: str | None = None) -> bool:
         """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
@@ -60,6 +62,8 @@ class RunClient:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
             FatalError: the engine refuses it for good, for its size for example.
         """
+        bounds = self._histories
+        start = replace(start, roll_over_events=bounds.roll_over_events, roll_over_bytes=bounds.roll_over_bytes)
         seconds = contracts.task_seconds(start.bundle)
         try:
             await _reached(

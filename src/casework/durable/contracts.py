@@ -33,8 +33,40 @@ QUEUED_TOO_LONG = "QueuedTooLongError"
 
 
 @dataclass(frozen=True)
+class CancelRequest:
+    """Stop the run."""
+
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a part of a run takes over from the one before: all that its history would have told.
+
+    `part` counts from 1, `since` is when the first began. `at_rest` is the path of the visit that was at rest, and
+    `done` how many exchanges it had behind it; None between two visits.
+    """
+
+    part: int
+    since: str
+    state: Mapping[str, Any]
+    counters: Mapping[str, Any]
+    journal: Mapping[str, Any]
+    inbox: Mapping[str, Any]
+    outbox: tuple[Mapping[str, Any], ...] = ()
+    flushes: int = 0
+    at_rest: str | None = None
+    done: int = 0
+    cancel: CancelRequest | None = None
+
+
+@dataclass(frozen=True)
 class RunStart:
-    """Input of a run. `bundle` is what it is pinned to, as applied (PinnedWorkflow or PinnedTree)."""
+    """Input of a run, or of a part of it. `bundle` is what it is pinned to, as applied (PinnedWorkflow or PinnedTree).
+
+    Defaults are what older histories say by saying nothing: one that changes needs a new field.
+    """
 
     run_id: str
     tenant: str
@@ -47,6 +79,11 @@ class RunStart:
     actor: str = ""
     request_hash: str = ""
     """With `actor`, for the row alone: from this input it can be made again."""
+    roll_over_events: int = 4_000
+    roll_over_bytes: int = 4_000_000
+    """How long a history gets, at most, before the run goes on as the next part."""
+    carried: Carried | None = None
+    """None in the first part."""
 
 
 def workflow_type(bundle: Mapping[str, Any]) -> str:
@@ -200,14 +237,6 @@ class DecisionReply:
 
     accepted: bool
     reason: str | None = None
-
-
-@dataclass(frozen=True)
-class CancelRequest:
-    """Stop the run."""
-
-    by: str
-    reason: str
 
 
 @dataclass(frozen=True)

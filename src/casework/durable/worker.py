@@ -89,7 +89,7 @@ def make_worker(
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
         ProjectActivity(services).project,
-        SweepActivity(services, client, RunClient(client, settings.temporal.task_queue)).sweep_runs,
+        SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
     )
     return Worker(
         client,

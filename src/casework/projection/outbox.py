@@ -8,6 +8,7 @@ the first takes a parcel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,12 +52,25 @@ class Outbox:
         """Whether a parcel is on its way."""
         return self._travelling > 0
 
+    @property
+    def size(self) -> int:
+        """Characters of what is waiting, as JSON."""
+        return sum(length for _, length, _ in self._waiting)
+
     def add(self, *entries: Entry) -> None:
         """Put entries at the end."""
         for entry in entries:
+            self.take_over([to_plain(entry)])
+
+    def unsent(self) -> tuple[dict[str, Any], ...]:
+        """What is waiting, for an outbox that takes over."""
+        return tuple(plain for _, _, plain in self._waiting)
+
+    def take_over(self, unsent: Iterable[Mapping[str, Any]]) -> None:
+        """Put what another outbox had not sent at the end."""
+        for plain in unsent:
             self._last += 1
-            plain = to_plain(entry)
-            self._waiting.append((self._last, len(dumps(plain)), plain))
+            self._waiting.append((self._last, len(dumps(plain)), dict(plain)))
 
     def drop(self) -> int:
         """Give up what is waiting and cannot be written; how many entries that were. `dropped` numbers the last."""

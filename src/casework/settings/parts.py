@@ -101,6 +101,19 @@ class TemporalSettings:
 
 
 @dataclass(frozen=True)
+class HistorySettings:
+    """What runs write into the engine's histories. All processes of one namespace need the same."""
+
+    roll_over_events: int = variable("CASEWORK_ROLL_OVER_EVENTS", 4_000, at_least=20, at_most=20_000)
+    """Events after which a run of a graph goes on as a new history, when nothing is in flight. Default 4,000: a worker
+    that has not seen the run reads them again in two to six seconds, and the engine allows ten. It counts for runs
+    that start from then on."""
+
+    roll_over_bytes: int = variable("CASEWORK_ROLL_OVER_BYTES", 4_000_000, at_least=100_000, at_most=20_000_000)
+    """Bytes after which it does so as well. Default 4,000,000, as the engine itself advises."""
+
+
+@dataclass(frozen=True)
 class WorkerSettings:
     """A worker process."""
 

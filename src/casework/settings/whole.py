@@ -14,6 +14,7 @@ from casework.settings.parts import (
     ApiSettings,
     AppSettings,
     DatabaseSettings,
+    HistorySettings,
     ModelSettings,
     PolicySettings,
     TelemetrySettings,
@@ -34,6 +35,7 @@ class Settings:
 
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     temporal: TemporalSettings = field(default_factory=TemporalSettings)
+    histories: HistorySettings = field(default_factory=HistorySettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     api: ApiSettings = field(default_factory=ApiSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -65,6 +67,7 @@ def parts() -> dict[str, type]:
     return {
         "database": DatabaseSettings,
         "temporal": TemporalSettings,
+        "histories": HistorySettings,
         "worker": WorkerSettings,
         "api": ApiSettings,
         "models": ModelSettings,

@@ -62,7 +62,7 @@ class House:
 
     @property
     def runs(self) -> RunClient:
-        return RunClient(self.client, self.settings.temporal.task_queue)
+        return RunClient(self.client, self.settings.temporal.task_queue, self.settings.histories)
 
     def services(self) -> Services:
         return Services(self.db, self.app, Models(self.app.scripts), self.settings)
@@ -138,8 +138,11 @@ class House:
             return await runs.steps(conn, TENANT, run_id)
 
     async def events(self, run_id: UUID) -> list[EventRow]:
+        found: list[EventRow] = []
         async with self.db.transaction() as conn:
-            return await runs.events(conn, TENANT, run_id)
+            while page := await runs.events(conn, TENANT, run_id, found[-1].seq if found else 0):
+                found += page
+        return found
 
     async def review(self, run_id: UUID) -> ReviewRow:
         async with self.db.transaction() as conn:

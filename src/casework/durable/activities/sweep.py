@@ -345,6 +345,6 @@ def _row_of(found: EngineRun, start: RunStart, pinned: Pinned) -> runs.NewRun:
         model=start.model,
         policy_adoption=pinned.policy_adoption,
         actor=start.actor or None,
-        at=found.started,
+        at=found.started if start.carried is None else datetime.fromisoformat(start.carried.since),
         task_queue=found.queue,
     )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from datetime import datetime
+from typing import Any, NoReturn
 from uuid import UUID
 
 from temporalio import workflow
 from temporalio.exceptions import is_cancelled_exception
 from temporalio.worker import (
+    ContinueAsNewInput,
     ExecuteWorkflowInput,
     HandleSignalInput,
     HandleUpdateInput,
@@ -40,6 +42,8 @@ class TracedWorkflow(WorkflowInboundInterceptor):
     def __init__(self, next: WorkflowInboundInterceptor) -> None:  # noqa: A002  # the SDK's name
         super().__init__(next)
         self.spans: RunSpans | None = None
+        self.headers: dict[str, Any] = {}
+        """What the run was started with: the next part of it begins with the same."""
         self._early: list[tuple[str, Place]] = []
 
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
@@ -49,6 +53,7 @@ class TracedWorkflow(WorkflowInboundInterceptor):
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002  # the SDK's name
         """The run itself; a span when it is over."""
         start = input.args[0] if input.args else None
+        self.headers = dict(input.headers)
         if not isinstance(start, RunStart):
             return await super().execute_workflow(input)
         parent = place_in(input.headers)
@@ -57,12 +62,15 @@ class TracedWorkflow(WorkflowInboundInterceptor):
             self.spans.sent(decision_id, sender)
         try:
             end = await super().execute_workflow(input)
+        except workflow.ContinueAsNewError:
+            raise
         except BaseException as error:
             if not _dropped():
                 state = "CANCELLED" if is_cancelled_exception(error) else "FAILED"
-                self._over(parent, state, None if state == "CANCELLED" else getattr(error, "type", None) or "error")
+                kind = None if state == "CANCELLED" else getattr(error, "type", None) or "error"
+                self._over(start, parent, state, kind)
             raise
-        self._over(parent, str(getattr(end, "status", "COMPLETED")), None)
+        self._over(start, parent, str(getattr(end, "status", "COMPLETED")), None)
         return end
 
     async def handle_signal(self, input: HandleSignalInput) -> None:  # noqa: A002  # the SDK's name
@@ -84,8 +92,9 @@ class TracedWorkflow(WorkflowInboundInterceptor):
         else:
             self.spans.sent(args[0].decision_id, sender)
 
-    def _over(self, parent: Place | None, state: str, error: str | None) -> None:
-        spans, began = self.spans, nanoseconds(workflow.info().start_time)
+    def _over(self, start: RunStart, parent: Place | None, state: str, error: str | None) -> None:
+        at = workflow.info().start_time if start.carried is None else datetime.fromisoformat(start.carried.since)
+        spans, began = self.spans, nanoseconds(at)
         if spans is not None:
             _harmless(lambda: spans.over(workflow.time_ns(), start=began, parent=parent, state=state, error=error))
 
@@ -94,6 +103,10 @@ class _TracedActivities(WorkflowOutboundInterceptor):
     def __init__(self, next: WorkflowOutboundInterceptor, run: TracedWorkflow) -> None:  # noqa: A002  # the SDK's name
         super().__init__(next)
         self._run = run
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:  # noqa: A002  # the SDK's name
+        input.headers = {**self._run.headers, **input.headers}
+        super().continue_as_new(input)
 
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002  # the SDK's name
         spans, call = self._run.spans, input.args[0] if input.args else None

@@ -7,6 +7,7 @@ back into the history.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,15 +159,27 @@ class Exchanges:
         self._journal.add(MessageEntry(path, position, agent, "tool", content, now(), request.call_id, request.name))
 
 
-async def converse(exchanges: Exchanges, say: tuple[Say, ...], limit: int) -> Any:
+async def converse(
+    exchanges: Exchanges,
+    say: tuple[Say, ...],
+    limit: int,
+    *,
+    done: int = 0,
+    at_rest: Callable[[int], Awaitable[None]] | None = None,
+) -> Any:
     """Exchanges until the agent answers; returns its output.
+
+    `done` exchanges were in an earlier part of the run. `at_rest` is told between two of them, with nothing in flight,
+    how many are over.
 
     Raises:
         VisitFailedError: `limit` exchanges passed without an answer.
     """
-    for _ in range(limit):
+    for number in range(done + 1, limit + 1):
         reply = await call(exchanges.exchange(say))
         if not reply.requests:
             return reply.output
         say = ()
+        if at_rest is not None and number < limit:
+            await at_rest(number)
     raise VisitFailedError(f"the agent gave no answer within {limit} exchanges (maxExchanges)")

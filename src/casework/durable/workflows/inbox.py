@@ -6,11 +6,19 @@ Stale, duplicate and refused decisions are ignored, and recorded as such.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
 from casework.durable.contracts import Decision, DecisionReply
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import DecisionEntry, StepEntry
 from casework.review import Ignored, OpenReview, judge
 from casework.values import content_hash
+
+ANSWERS_BYTES = 256 * 1024
+"""Of answers to ignored decisions, about, the newest that a run still knows after it has rolled over. An older one that
+comes again is judged again."""
 
 
 class Inbox:
@@ -21,7 +29,7 @@ class Inbox:
         self._open: OpenReview | None = None
         self._path = ""
         self._paths: dict[str, str] = {}
-        self._answers: dict[str, tuple[Decision, DecisionReply]] = {}
+        self._answers: dict[str, tuple[str, DecisionReply]] = {}  # with the hash of the decision that it answers
         self.accepted: Decision | None = None
         """The decision that the graph has not acted on yet."""
 
@@ -34,14 +42,35 @@ class Inbox:
         """No review is open any more."""
         self._open = None
 
+    def carried(self) -> dict[str, Any]:
+        """All of it, for the next part of the run."""
+        return {
+            "open": None if self._open is None else asdict(self._open),
+            "path": self._path,
+            "paths": self._paths,
+            "answers": _remembered(self._answers),
+            "accepted": None if self.accepted is None else asdict(self.accepted),
+        }
+
+    def take_over(self, carried: Mapping[str, Any]) -> None:
+        """Go on from what `carried` says."""
+        if carried["open"] is not None:
+            review = OpenReview(**carried["open"])
+            self._open = replace(review, decisions=tuple(review.decisions))
+        self._path, self._paths = carried["path"], dict(carried["paths"])
+        for decision_id, known, accepted, reason in carried["answers"]:
+            self._answers[decision_id] = known, DecisionReply(accepted, reason)
+        if carried["accepted"] is not None:
+            self.accepted = Decision(**carried["accepted"])
+
     def receive(self, decision: Decision) -> DecisionReply:
         """Judge a decision; the same one again gets the first answer, its id for another one is refused."""
         if decision.decision_id in self._answers:
             known, answer = self._answers[decision.decision_id]
-            return answer if known == decision else self._used(decision)
+            return answer if known == content_hash(decision) else self._used(decision)
         verdict = judge(self._open, decision)
         reply = DecisionReply(False, verdict.reason) if isinstance(verdict, Ignored) else DecisionReply(True)
-        self._answers[decision.decision_id] = (decision, reply)
+        self._answers[decision.decision_id] = (content_hash(decision), reply)
         if reply.accepted:
             self._accept(decision)
         else:
@@ -89,3 +118,16 @@ class Inbox:
                 outcome=outcome,
             )
         )
+
+
+def _remembered(answers: Mapping[str, tuple[str, DecisionReply]]) -> list[tuple[str, str, bool, str | None]]:
+    """Oldest first: the decision's id, its hash, and its answer."""
+    kept: list[tuple[str, str, bool, str | None]] = []
+    room = ANSWERS_BYTES
+    for decision_id, (known, reply) in reversed(list(answers.items())):
+        if not reply.accepted:
+            room -= len(decision_id) + len(known) + len(reply.reason or "")
+            if room < 0:
+                continue
+        kept.append((decision_id, known, reply.accepted, reply.reason))
+    return kept[::-1]

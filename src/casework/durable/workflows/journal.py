@@ -6,8 +6,9 @@ starts and ends of visits; what an activity does inside a visit it records itsel
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from temporalio import workflow
 
@@ -23,10 +24,17 @@ from casework.projection import (
     ReviewEntry,
     RunEntry,
     StepEntry,
+    from_plain,
+    to_plain,
 )
 from casework.projection.entries import Status
 from casework.tasktree import Job, Stage, TaskNode
-from casework.values import instant
+from casework.values import dumps, instant
+
+Asked = ReviewEntry | DecisionEntry | StepEntry
+"""What is told again of questions and answers."""
+IGNORED_BYTES = 256 * 1024
+"""Of ignored decisions, as JSON, the newest that a run still tells again after it has rolled over."""
 
 
 def now() -> str:
@@ -47,8 +55,10 @@ class Journal:
         self._loops = 0
         self._node: str | None = None
         self._row: RunEntry | None = None
-        self._asked: list[ReviewEntry | DecisionEntry | StepEntry] = []
+        self._asked: list[Asked] = []
         self._outputs: dict[str, ContextEntry] = {}
+        self.resumed = ""
+        """The path of the visit that was at rest when this part of the run began: its start is told already."""
 
     @property
     def version(self) -> int:
@@ -86,6 +96,34 @@ class Journal:
         self.event("", f"agent.run_told_again:{self._version}", {"status": self._row.status})
         self.outbox.add(*self._outputs.values(), *self._asked, self._row)
 
+    def carried(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """All but the outbox, for the next part. Outputs that are in the graph's `context` are not written twice."""
+        return {
+            "version": self._version,
+            "position": self._position,
+            "turn": self._turn,
+            "loops": self._loops,
+            "node": self._node,
+            "status": self.status,
+            "recommendation": self.recommendation,
+            "row": None if self._row is None else to_plain(replace(self._row, recommendation=None)),
+            "asked": [to_plain(entry) for entry in _worth_telling(self._asked)],
+            "outputs": [_without_value(entry, context) for entry in self._outputs.values()],
+        }
+
+    def take_over(self, carried: Mapping[str, Any], context: Mapping[str, Any]) -> None:
+        """Go on from what `carried` says."""
+        self._version, self._position = carried["version"], carried["position"]
+        self.enter(carried["node"], carried["turn"], carried["loops"])
+        self.status, self.recommendation = carried["status"], carried["recommendation"]
+        if carried["row"] is not None:
+            row = cast("RunEntry", from_plain(carried["row"]))
+            self._row = replace(row, recommendation=self.recommendation)
+        self._asked = [cast("Asked", from_plain(entry)) for entry in carried["asked"]]
+        for plain in carried["outputs"]:
+            entry = cast("ContextEntry", from_plain({"value": context.get(plain["key"]), **plain}))
+            self._outputs[entry.key] = entry
+
     def event(self, path: str, kind: str, data: Any = None) -> None:
         """A milestone at `path`."""
         self.add(EventEntry(path, kind, now(), data))
@@ -94,7 +132,7 @@ class Journal:
         """A line for the reader of the run."""
         self.add(LogEntry(path, self._node or "", level, message, now()))
 
-    def enter(self, node: str, turn: int, loops: int) -> None:
+    def enter(self, node: str | None, turn: int, loops: int) -> None:
         """The run's place in the graph has changed; the row follows with `run`."""
         self._node, self._turn, self._loops = node, turn, loops
 
@@ -129,7 +167,9 @@ class Journal:
         """The tree's listener: visits of graph nodes become events."""
         if not isinstance(node, Job):
             return
-        if stage is Stage.AT_JOB_START:
+        if stage is Stage.AT_JOB_START and node.path == self.resumed:
+            self.resumed = ""
+        elif stage is Stage.AT_JOB_START:
             self.event(node.path, "agent.node_started", {"node": node.name})
         elif stage is Stage.AT_EXCEPTION:
             self.event(node.path, "agent.node_failed", {"node": node.name, "error": reason_of(node.exception)})
@@ -137,3 +177,24 @@ class Journal:
             self.event(node.path, "agent.node_terminated", {"node": node.name})
         elif stage is Stage.AT_JOB_END and node.exception is None:
             self.event(node.path, "agent.node_completed", {"node": node.name})
+
+
+def _without_value(entry: ContextEntry, context: Mapping[str, Any]) -> dict[str, Any]:
+    plain = to_plain(entry)
+    if entry.key in context and context[entry.key] == entry.value:
+        plain.pop("value", None)
+        return plain
+    return {**plain, "value": entry.value}
+
+
+def _worth_telling(asked: Sequence[Asked]) -> list[Asked]:
+    """All questions and the answers that counted; of the ignored ones the newest."""
+    kept: list[Asked] = []
+    room = IGNORED_BYTES
+    for entry in reversed(asked):
+        if isinstance(entry, DecisionEntry) and not entry.accepted:
+            room -= len(dumps(to_plain(entry)))
+            if room < 0:
+                continue
+        kept.append(entry)
+    return kept[::-1]

@@ -86,7 +86,7 @@ class Operations:
         self.owner = owner
         self._journal = journal
         self._flushing = asyncio.Lock()
-        self._flushes = 0
+        self.flushes = 0
 
     async def execute(
         self,
@@ -178,10 +178,10 @@ class Operations:
         async with self._flushing:
             while len(self._journal.outbox):
                 await workflow.wait_condition(lambda: not self._journal.outbox.travelling)
-                self._flushes += 1
+                self.flushes += 1
                 await self.execute(
                     contracts.PROJECT,
-                    f"project.{self._flushes}",
+                    f"project.{self.flushes}",
                     "project",
                     policies.STORE,
                     type(None),

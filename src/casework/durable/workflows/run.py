@@ -8,6 +8,7 @@ whose entries travel with the next activity. How the run ends, and what it can b
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from temporalio import workflow
 
@@ -15,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import RunEnd, RunStart
     from casework.durable.workflows.failures import VisitFailedError
+    from casework.durable.workflows.rolling import asked_to_end, uncancel
     from casework.durable.workflows.shell import RunShell, is_unwinding
     from casework.durable.workflows.visits import CaseFile, Due, visit_for
     from casework.graph import commands, engine
@@ -35,41 +37,79 @@ class CaseRun(RunShell):
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
         """Walk the graph to its end, then write the end."""
+        main = asyncio.current_task()
+        assert main is not None
+        self._file.rolling.wake = main.cancel
         return await self.through(start)
 
     async def work(self, start: RunStart) -> RunEnd:
         """Walk the graph."""
         file, spec = self._file, self._file.spec
-        file.journal.event("", "agent.run_started", {"workflow": file.bundle.name, "version": start.workflow_version})
-        state, command = engine.start(spec, dict(start.input), turn_limit=start.turn_limit)
-        tree = Commander(
-            listener=file.journal.on_stage, is_unwinding=is_unwinding, engine_errors=(asyncio.CancelledError,)
-        )
-        async with tree:
+        state, command = self._begin(start)
+        async with self._tree(start) as tree:
             while not isinstance(command, (commands.Complete, commands.Fail)):
-                if self._cancel is not None:
+                if self._cancel is not None and file.inbox.accepted is None:
                     raise asyncio.CancelledError
-                outcome = await self._visit(state, command)
+                outcome = await self._visit(tree, state, command)
                 state, command = engine.advance(spec, state, outcome)
                 file.inbox.accepted = None
-                if isinstance(outcome, commands.Decided) and not isinstance(
-                    command, (commands.Complete, commands.Fail)
-                ):
+                if isinstance(command, (commands.Complete, commands.Fail)):
+                    break
+                if isinstance(outcome, commands.Decided):
                     await file.operations.flush()  # a decision is a row before anything acts on it
+                if file.rolling.due():
+                    await self._roll_over(tree, state)
         if isinstance(command, commands.Fail):
             return RunEnd("FAILED", failure=_at(command))
         return RunEnd("COMPLETED", outcome=command.outcome)
 
-    async def _visit(self, state: EngineState, command: Due) -> commands.Outcome:
+    def _begin(self, start: RunStart) -> engine.Step:
+        """Where the run starts, or goes on."""
         file = self._file
-        file.journal.enter(command.node, state.turn, state.loop_count)
-        if not isinstance(command, commands.AwaitDecision):
-            file.journal.run("RUNNING")
+        if start.carried is not None:
+            state = EngineState.from_plain(start.carried.state)
+            return state, engine.pending(file.spec, state)
+        file.journal.event("", "agent.run_started", {"workflow": file.bundle.name, "version": start.workflow_version})
+        return engine.start(file.spec, dict(start.input), turn_limit=start.turn_limit)
+
+    def _tree(self, start: RunStart) -> Commander:
+        rolling = self._file.rolling
+        return Commander(
+            listener=self._file.journal.on_stage,
+            is_unwinding=lambda: rolling.leaving or is_unwinding(),
+            engine_errors=(asyncio.CancelledError,),
+            counters=None if start.carried is None else start.carried.counters,
+        )
+
+    async def _visit(self, tree: Commander, state: EngineState, command: Due) -> commands.Outcome:
+        file = self._file
+        visit = visit_for(file, state, command)
+        if not visit.resumed:
+            file.journal.enter(command.node, state.turn, state.loop_count)
+            if not isinstance(command, commands.AwaitDecision):
+                file.journal.run("RUNNING")
+        node = submit(visit)
         try:
-            outcome: commands.Outcome = await submit(visit_for(file, state, command))
+            return await self._outcome_of(node, tree, state)
         except VisitFailedError as error:
             return commands.NodeFailed(str(error))
-        return outcome
+
+    async def _outcome_of(self, node: Any, tree: Commander, state: EngineState) -> commands.Outcome:
+        """The outcome of a visit. One that comes to rest on its way goes on in the next part of the run."""
+        rolling = self._file.rolling
+        while True:
+            try:
+                outcome: commands.Outcome = await node
+            except asyncio.CancelledError:
+                if is_unwinding() or not rolling.resting or asked_to_end(self._cancel, self._file.inbox):
+                    raise
+                uncancel()
+                await self._roll_over(tree, state)
+            else:
+                return outcome
+
+    async def _roll_over(self, tree: Commander, state: EngineState) -> None:
+        await self._file.rolling.over(state, tree, lambda: self._cancel)
 
 
 def _at(command: commands.Fail) -> str:

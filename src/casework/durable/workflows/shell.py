@@ -20,6 +20,7 @@ from casework.durable.workflows.failures import only_cancelled, root_failure
 from casework.durable.workflows.inbox import Inbox
 from casework.durable.workflows.journal import Journal
 from casework.durable.workflows.operations import Operations
+from casework.durable.workflows.rolling import Rolling, uncancel
 
 
 def is_unwinding() -> bool:
@@ -35,6 +36,7 @@ class RunFile:
         self.journal = Journal()
         self.operations = Operations(contracts.Owner(start.tenant, start.run_id), self.journal)
         self.inbox = Inbox(self.journal)
+        self.rolling = Rolling(start, self.journal, self.inbox, self.operations)
 
 
 class RunShell:
@@ -42,7 +44,7 @@ class RunShell:
 
     def __init__(self, file: RunFile) -> None:
         self._file = file
-        self._cancel: CancelRequest | None = None
+        self._cancel: CancelRequest | None = None if file.start.carried is None else file.start.carried.cancel
         self._main: asyncio.Task[None] | None = None
 
     async def through(self, start: RunStart) -> RunEnd:
@@ -66,7 +68,7 @@ class RunShell:
                 raise
             return self._cancelled()
         except BaseException as error:  # an unknown error ends the run FAILED, never an endless retry
-            if isinstance(error, GeneratorExit) or is_unwinding():
+            if isinstance(error, (GeneratorExit, workflow.ContinueAsNewError)) or is_unwinding():
                 raise
             return self._cancelled() if only_cancelled(error) else RunEnd("FAILED", failure=root_failure(error))
         finally:
@@ -162,13 +164,6 @@ class RunShell:
     def state(self) -> str:
         """The run's status as the workflow sees it."""
         return self._file.journal.status
-
-
-def uncancel() -> None:
-    """A cancellation that was taken note of must not strike again at the next wait."""
-    task = asyncio.current_task()
-    while task is not None and task.cancelling():
-        task.uncancel()
 
 
 def _well_formed(message: Decision | CancelRequest) -> bool:

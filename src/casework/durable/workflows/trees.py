@@ -16,7 +16,8 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import RunEnd, RunStart
     from casework.durable.workflows.failures import only_cancelled, root_failure
-    from casework.durable.workflows.shell import RunFile, RunShell, is_unwinding, uncancel
+    from casework.durable.workflows.rolling import uncancel
+    from casework.durable.workflows.shell import RunFile, RunShell, is_unwinding
     from casework.durable.workflows.tree_calls import DurableCalls
     from casework.durable.workflows.tree_code import load_tree
     from casework.durable.workflows.tree_events import TreeEvents

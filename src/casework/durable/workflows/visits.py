@@ -11,10 +11,11 @@ from temporalio import workflow
 
 from casework import ids
 from casework.durable import contracts, policies
-from casework.durable.contracts import Say, ToolCall, ToolReply
+from casework.durable.contracts import Carried, RunStart, Say, ToolCall, ToolReply
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
 from casework.durable.workflows.journal import now
+from casework.durable.workflows.rolling import ordinal_of
 from casework.durable.workflows.shell import RunFile
 from casework.errors import FatalError, UnserialisableError
 from casework.graph import commands, engine
@@ -36,10 +37,19 @@ Due = commands.Due
 class CaseFile(RunFile):
     """What the visits of one run share."""
 
+    def __init__(self, start: RunStart) -> None:
+        super().__init__(start)
+        self._carried = start.carried
+
     @cached_property
     def bundle(self) -> PinnedWorkflow:
         """The workflow that the run is pinned to."""
         return PinnedWorkflow.from_plain(self.start.bundle)
+
+    def take_place(self) -> Carried | None:
+        """For the first visit of a part of the run: where it was at rest before, if it was."""
+        carried, self._carried = self._carried, None
+        return carried if carried is not None and carried.at_rest is not None else None
 
     @property
     def spec(self) -> AiWorkflowSpec:
@@ -55,6 +65,10 @@ class Visit(Job):
         self.file = file
         self.place = state
         self.command: Any = command
+        self.resumed = False
+        """Whether it was at rest when this part of the run began."""
+        self.done = 0
+        """How many exchanges it had behind it then."""
 
     @property
     def node(self) -> Node:
@@ -102,8 +116,15 @@ class AgentVisit(Visit):
             context=bounded(self.place.context, "the context of the run", CONTEXT_BYTES),
             model=file.start.model,
         )
-        say = tuple(Say(file.journal.next_position(), words) for words in self._words())
-        output = await converse(Exchanges(seat, file.journal, file.operations), say, agent.spec.max_exchanges)
+        said = () if self.resumed else self._words()
+        say = tuple(Say(file.journal.next_position(), words) for words in said)
+        output = await converse(
+            Exchanges(seat, file.journal, file.operations),
+            say,
+            agent.spec.max_exchanges,
+            done=self.done,
+            at_rest=file.rolling.rest,
+        )
         file.journal.recommendation = output
         file.journal.output(current_node().path, node.output_key or node.id, self.command.visit, output)
         return commands.Answered(output)
@@ -160,7 +181,8 @@ class ReviewVisit(Visit):
         """The accepted decision."""
         file, path = self.file, current_node().path
         review_id = str(ids.review_id(UUID(file.start.run_id), path))
-        self._ask(path, review_id)
+        if not self.resumed:
+            self._ask(path, review_id)
         await self._answer()
         decision = file.inbox.accepted
         assert decision is not None
@@ -199,6 +221,8 @@ class ReviewVisit(Visit):
         file = self.file
         while file.inbox.accepted is None:
             await file.operations.flush()
+            if file.inbox.accepted is None:
+                await file.rolling.rest()
             await workflow.wait_condition(lambda: file.inbox.accepted is not None or len(file.journal.outbox) > 0)
 
 
@@ -211,5 +235,10 @@ _VISITS: Mapping[type, Callable[..., Visit]] = {
 
 
 def visit_for(file: CaseFile, state: EngineState, command: Due) -> Visit:
-    """The Job that carries out a command of the graph engine."""
-    return _VISITS[type(command)](file, state, command)
+    """The Job that carries out a command of the graph engine, at the place where it was at rest, if it was."""
+    visit = _VISITS[type(command)](file, state, command)
+    place = file.take_place()
+    if place is not None:
+        visit.resumed, visit.done = True, place.done
+        visit.reopen(ordinal_of(place.at_rest or ""))
+    return visit
