@@ -21,7 +21,7 @@ from casework.errors import InputError, ManifestError, NotFoundError, StateError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.kinds import WorkflowSession
 from casework.graph.loading import nearest
-from casework.graph.manifests import Resource
+from casework.graph.manifests import AiWorkflow, Resource
 from casework.store import resources, runs, workflows
 from casework.store.database import Connection
 from casework.store.resources import NewResource, Outcome, ResourceRow
@@ -74,12 +74,33 @@ async def _definitions(
     incoming = [one for one in found if not isinstance(one, WorkflowSession)]
     if not incoming:
         return
-    together = Together.of(services.app, await resources.definitions(conn, caller.tenant), incoming)
-    pinned = together.admitted(together.touched(incoming), incoming)
+    pinned = _admitted(services, await resources.definitions(conn, caller.tenant), incoming)
     for one in incoming:
         report.applied.append(await resources.add(conn, _new(one, caller)))
     for name, made in sorted(pinned.items()):
         report.published.update(await _published(conn, caller.tenant, name, made))
+
+
+def _admitted(
+    services: Services, rows: Sequence[ResourceRow], incoming: Sequence[Resource]
+) -> dict[str, PinnedWorkflow]:
+    """The workflows that are applied, and those that refer to what is. One that did not hold before may stay so.
+
+    Raises:
+        ManifestError: what is applied does not hold, or breaks a workflow that held.
+    """
+    before, after = Together.of(services.app, rows), Together.of(services.app, rows, incoming)
+    own = [one.name for one in incoming if isinstance(one, AiWorkflow)]
+    pinned = dict(after.admitted(own, incoming))
+    for name in after.touched(incoming):
+        if name in own:
+            continue
+        try:
+            pinned |= after.admitted([name])
+        except ManifestError:
+            if before.holds(name):
+                raise
+    return pinned
 
 
 async def _published(conn: Connection, tenant: str, name: str, made: PinnedWorkflow) -> dict[str, int]:
@@ -212,6 +233,8 @@ async def _let_go(
         try:
             made |= after.admitted([user])
         except ManifestError as error:
+            if not before.holds(user):
+                continue
             told = f"{kind} {name!r} is used by workflow {user!r}: {error} Change or delete that one first."
             raise StateError(told) from None
     return made

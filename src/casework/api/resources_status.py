@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from casework.api.resources_together import Together
+from casework.api.resources_together import Together, read_back
 from casework.api.services import Services
 from casework.errors import ManifestError
-from casework.graph.kinds import ALL_KINDS
 from casework.graph.manifests import AiAgent, AiWorkflow, Resource
 from casework.graph.status import AgentStatus, Condition, NodeExecution, SessionStatus, Status, Tokens, WorkflowStatus
 from casework.store import resources, runs, steps, workflows
@@ -43,7 +42,10 @@ async def _made(conn: Connection, services: Services, tenant: str, row: Resource
         text = "agents do not use the tools of MCP servers yet"
         return Status(conditions=(Condition(type="Ready", status="Unknown", reason="NotUsed", message=text),))
     together = Together.of(services.app, await resources.definitions(conn, tenant))
-    one = ALL_KINDS[row.kind].model_validate(row.manifest)
+    one = read_back(row)
+    if one is None:
+        text = "this release cannot read it; apply it again, or use the release that applied it"
+        return Status(conditions=(Condition(type="Ready", status="False", reason="NotReadable", message=text),))
     if isinstance(one, AiWorkflow):
         return await _workflow(conn, tenant, together, one)
     ready = _ready(together, one)

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
 from casework.app import App
+from casework.errors import ManifestError
 from casework.graph.admission import admit
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.kinds import ALL_KINDS
@@ -18,6 +21,14 @@ from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider, Manifest,
 from casework.graph.references import referred
 from casework.store.resources import ResourceRow
 from casework.trees.bundle import PinnedTree
+
+
+def read_back(row: ResourceRow) -> Resource | None:
+    """The resource of a row; None where this release cannot read it, as one of a newer release."""
+    try:
+        return ALL_KINDS[row.kind].model_validate(row.manifest)
+    except (KeyError, ValidationError):
+        return None
 
 
 @dataclass
@@ -37,7 +48,7 @@ class Together:
             made.add(*pinned.agents.values(), *pinned.providers.values())
             if isinstance(pinned, PinnedWorkflow):
                 made.add(pinned.workflow)
-        made.add(*(ALL_KINDS[row.kind].model_validate(row.manifest) for row in rows), *incoming)
+        made.add(*(one for row in rows if (one := read_back(row)) is not None), *incoming)
         return made
 
     def add(self, *resources: Resource) -> None:
@@ -78,6 +89,14 @@ class Together:
         trees = {name: one.to_plain() for name, one in self.app.bundles().items() if isinstance(one, PinnedTree)}
         pinned = admit(found, tools, scripts=self.app.scripts, trees=trees)
         return {one.name: one for one in pinned if one.name in wanted}
+
+    def holds(self, name: str) -> bool:
+        """Whether a workflow can be admitted as things are."""
+        try:
+            self.admitted([name])
+        except ManifestError:
+            return False
+        return True
 
     def _all(self) -> Iterator[Manifest]:
         yield from self.workflows.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from temporalio.client import Client
 
 from casework.api import create_app
 from casework.graph.manifests import AiAgent, LlmProvider
-from casework.store import runs, workflows
+from casework.store import resources, runs, workflows
 from tests.integration.api.conformance import Conformance
 from tests.integration.api.conftest import GOOD, LETTER, Door, publish
 
@@ -300,3 +301,52 @@ async def test_a_tool_of_the_application_may_be_named_and_no_other(loan_door: Do
     )
     assert answer.status == 422
     assert "Did you mean 'credit_check'?" in answer.body["detail"]
+
+
+async def test_a_session_applied_by_many_at_once_is_one_run(door: Door) -> None:
+    """AW-2. One is created, the others find it."""
+    answers = await asyncio.gather(*(door.post("/v1/resources", {"manifests": [SESSION]}) for _ in range(6)))
+    assert {answer.status for answer in answers} == {200}
+    found = [answer.body["items"][0] for answer in answers]
+    assert sorted(one["outcome"] for one in found) == ["created", *["unchanged"] * 5]
+    assert len({one["run_id"] for one in found}) == 1
+
+
+async def test_a_row_of_another_release_keeps_nobody_from_applying(door: Door) -> None:
+    """AW-2. What this release cannot read is told in its status, and stands in nobody's way."""
+    strange = {**AGENT, "spec": {"provider": "main", "mood": "good"}}
+    async with door.db.transaction() as conn:
+        await resources.add(conn, resources.NewResource("default", "AiAgent", "writer", "h", strange, "ada"))
+    status = (await door.get("/v1/resources/AiAgent/writer")).body["status"]
+    assert status["conditions"][-1]["reason"] == "NotReadable"
+    await apply(door, PROVIDER)
+    assert (await apply(door, AGENT))["items"][0]["generation"] == 2
+
+
+async def test_a_workflow_that_came_to_harm_keeps_nobody_from_applying(door: Door) -> None:
+    """AW-2. An application that lost a tool: the workflow says so, and something else can be applied."""
+    lost = {**AGENT, "metadata": {"name": "lost"}, "spec": {"provider": "main", "tools": ["gone"]}}
+    broken: dict[str, Any] = resource(
+        "AiWorkflow",
+        "broken",
+        initialNode="a",
+        nodes=[{"id": "a", "type": "AGENT", "agentRef": "lost", "outputKey": "x"}],
+    )
+    async with door.db.transaction() as conn:
+        for one in (lost, broken):
+            name = one["metadata"]["name"]
+            await resources.add(conn, resources.NewResource("default", one["kind"], name, "h", one, "ada"))
+    await apply(door, WRITING, AGENT, PROVIDER)
+    conditions = (await door.get("/v1/resources/AiWorkflow/broken")).body["status"]["conditions"]
+    ready = next(one for one in conditions if one["type"] == "Ready")
+    assert ready["status"] == "False"
+    assert "gone" in ready["message"]
+
+
+async def test_what_breaks_a_workflow_that_holds_is_refused(door: Door) -> None:
+    """AW-2. AW-5. A provider without the model that an agent of a workflow counts on."""
+    await apply(door, WRITING, AGENT, PROVIDER)
+    less = resource("LlmProvider", "main", type="openai")
+    answer = await door.post("/v1/resources", {"manifests": [less]})
+    assert answer.status == 422
+    assert "defaultModel" in answer.body["detail"]
