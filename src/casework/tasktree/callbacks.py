@@ -61,6 +61,11 @@ class Callbacks:
         """What runs at `stage`, in order."""
         return self._entries.get(stage, ())
 
+    @property
+    def only_at_commander_end(self) -> bool:
+        """Whether they are all for the end of the Commander."""
+        return set(self._entries) <= {Stage.AT_COMMANDER_END}
+
     def __or__(self, other: Callbacks) -> Callbacks:
         merged = Callbacks()
         for stage in Stage:
@@ -78,7 +83,7 @@ def run_stages(node: TaskNode, stages: Iterable[Stage], *, tell: bool = True) ->
 
 
 def _run_callbacks(node: TaskNode, stage: Stage) -> Iterator[Pending]:
-    callbacks = node._callbacks
+    callbacks = node._callbacks_
     for entry in callbacks.at(stage) if callbacks is not None else ():
         token = HERE.set(node)
         outcome: object = None
@@ -109,19 +114,19 @@ async def await_stages(
         try:
             await awaitable
         except BaseException as error:
-            if node._commander._lets_go(error):
+            if node._commander_._lets_go(error):
                 raise
             if isinstance(error, asyncio.CancelledError):
                 cancelled = error
             callback_failed(node, stage, error)
-        node._commander._stop_if_dropped()
+        node._commander_._stop_if_dropped()
         pending = next(steps, None)
     return cancelled
 
 
 def notify(node: TaskNode, stage: Stage) -> None:
     """Tell the Commander's listener, if there is one."""
-    listener = node._commander._listener
+    listener = node._commander_._listener
     if listener is None:
         return
     try:
@@ -135,9 +140,9 @@ def callback_failed(node: TaskNode, stage: Stage, error: BaseException) -> None:
 
     An error of the engine, and in a strict tree any error, fails the node: raised where its body is still to run.
     """
-    commander = node._commander
+    commander = node._commander_
     foreign = isinstance(error, commander._passing)
-    if not node._state.final and (foreign or commander._strict or isinstance(error, asyncio.CancelledError)):
+    if not node._state_.final and (foreign or commander._strict or isinstance(error, asyncio.CancelledError)):
         raise error
     if foreign:
         commander._abort(error)
@@ -148,20 +153,22 @@ def callback_failed(node: TaskNode, stage: Stage, error: BaseException) -> None:
         return
     at_end = stage is Stage.AT_COMMANDER_END and node is not commander  # that node ended long before: the run fails
     failing, failure = (commander, NodeFailedError(node.path, error)) if at_end else (node, error)
-    if failing._state is NodeState.COMPLETED:
-        failing._flags |= FAILED
+    if failing._state_ is NodeState.COMPLETED:
+        failing._flags_ |= FAILED
         failing._set_failure(failure, node)
-        failing._state = NodeState.EXCEPTION
+        failing._state_ = NodeState.EXCEPTION
         notify(failing, Stage.AT_EXCEPTION)
 
 
 def report(node: TaskNode, stage: Stage, error: BaseException) -> None:
     """Hand an error that stops nothing to the Commander's hook; without one it is logged."""
-    hook = node._commander._on_callback_error
+    hook = node._commander_._on_callback_error
     try:
         if hook is not None:
             hook(node, stage, error)
             return
-    except Exception as broken:  # noqa: BLE001 - a broken hook must not hang the tree; both errors are logged
+    except BaseException as broken:  # noqa: BLE001 - a broken hook must not hang the tree; both errors are logged
         _log.error("the error hook failed at %s of %r", stage, node, exc_info=broken)
+        if isinstance(broken, node._commander_._passing):
+            node._commander_._abort(broken)
     _log.error("%s of %r failed", stage, node, exc_info=error)

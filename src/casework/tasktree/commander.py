@@ -67,8 +67,13 @@ class Commander(Root):
         for position, job in enumerate(jobs):
             _check_first(job, jobs[:position])
         self._open_up()
-        for job in jobs:
-            submit(job, parent=self)
+        try:
+            for job in jobs:
+                submit(job, parent=self)
+        except BaseException as error:
+            body_failed(self, error)
+            await self._wind_up(judge=False)
+            raise
         return await self._wind_up()
 
     def run_sync(self, *jobs: Job) -> Any:
@@ -77,6 +82,7 @@ class Commander(Root):
 
     async def __aenter__(self) -> Self:
         self._open_up()
+        self._body = asyncio.current_task()
         self._token = HERE.set(self)
         return self
 
@@ -85,6 +91,9 @@ class Commander(Root):
     ) -> None:
         dropped = error is not None and self._lets_go(error)
         self._leave_context()
+        body, self._body = self._body, None
+        if self._cut and body is not None and not body.uncancel() and isinstance(error, asyncio.CancelledError):
+            error = None  # our own cancellation, and no other: the time limit's error says it
         if error is None:
             await self._wind_up()
             return
@@ -100,14 +109,14 @@ class Commander(Root):
         Raises:
             CommanderNotRunningError: there is no run to end.
         """
-        if self._state is not NodeState.ACTIVE:
+        if self._state_ is not NodeState.ACTIVE:
             raise CommanderNotRunningError("exit() was called on a Commander that does not run.")
         self._stop_if_dropped()
         if self._exited:
             return
         self._exited = True
-        self._result = result
-        self._flags |= SEALED
+        self._result_ = result
+        self._flags_ |= SEALED
         self._spare_line(HERE.get())
         doom_children(self)
 
@@ -119,7 +128,7 @@ class Commander(Root):
     @property
     def running(self) -> bool:
         """Whether it takes Jobs, or is still ending what it took."""
-        return self._state is NodeState.ACTIVE
+        return self._state_ is NodeState.ACTIVE
 
     def export_counters(self) -> Counters:
         """The ordinals given so far, by path: plain data for the Commander of a successor.
@@ -172,7 +181,7 @@ class Commander(Root):
 
 def _check_first(job: Job, earlier: tuple[Job, ...]) -> None:
     check_job(job)
-    if job._state is not NodeState.PENDING or any(job is other for other in earlier):
+    if job._state_ is not NodeState.PENDING or any(job is other for other in earlier):
         raise AlreadyAttachedError(f"{job!r} was submitted before. A Job has one place in one tree: make a new one.")
 
 

@@ -29,11 +29,11 @@ def exported(commander: Commander) -> Counters:
     stack: list[tuple[TaskNode, str]] = [(commander, "")]
     while stack:
         node, path = stack.pop()
-        found[path] = dict(node._counters or {})
+        found[path] = dict(node._counters_ or {})
         stack.extend(
             (child, f"{path}/{last_step(child)}" if path else last_step(child))
-            for child in node._children or ()
-            if child._state is NodeState.ACTIVE
+            for child in node._children_ or ()
+            if child._state_ is NodeState.ACTIVE
         )
     return dict(sorted(found.items()))
 
@@ -44,24 +44,24 @@ def take_place(parent: TaskNode, node: TaskNode, rare: Rare) -> None:
     Raises:
         NotAtRestError: nothing was at rest there, or it was re-opened before.
     """
-    assert parent._counters is not None, "made by adopt"
-    name = node._name
+    assert parent._counters_ is not None, "made by adopt"
+    name = node._name_
     if rare.isolates:
-        node._flags |= ISOLATES
+        node._flags_ |= ISOLATES
     if not rare.ordinal:
-        node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
+        node._ordinal_ = parent._counters_[name] = parent._counters_.get(name, 0) + 1
         return
-    node._ordinal = rare.ordinal
+    node._ordinal_ = rare.ordinal
     path = f"{parent.path}/{last_step(node)}" if not parent._is_root else last_step(node)
     try:
-        node._counters = parent._commander._carried.pop(path)
+        node._counters_ = parent._commander_._carried.pop(path)
     except KeyError:
-        node._flags = 0
+        node._flags_ = 0
         raise NotAtRestError(
             f"{path!r} cannot be re-opened: the counters that the Commander was given have no node at rest there, or "
             "it was re-opened before. Leave reopen() out to take a new place."
         ) from None
-    parent._counters[name] = max(rare.ordinal, parent._counters.get(name, 0))
+    parent._counters_[name] = max(rare.ordinal, parent._counters_.get(name, 0))
 
 
 def checked(counters: object) -> Counters:

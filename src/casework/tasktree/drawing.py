@@ -26,7 +26,7 @@ def walk(top: TaskNode) -> Iterator[tuple[TaskNode, int]]:
     while stack:
         node, level = stack.pop()
         yield node, level
-        stack.extend((child, level + 1) for child in reversed(node._children or ()))
+        stack.extend((child, level + 1) for child in reversed(node._children_ or ()))
 
 
 def snapshot(top: TaskNode) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def _time_words(node: TaskNode, clock: float | None) -> Iterator[str]:
 
 def waits_of(node: TaskNode) -> str | None:
     """What an ACTIVE node waits for, where the tree knows: a limit, or its turn in the queue."""
-    noted = node.data.get("waits_for") if node._rare is not None else None
+    noted = node.data.get("waits_for") if node._rare_ is not None else None
     if noted is not None:
         return str(noted)
     return "its turn" if node.began is None and node.state is NodeState.ACTIVE else None
@@ -125,4 +125,4 @@ def _cut(text: str) -> str:
 
 def step_of(node: TaskNode) -> str:
     """The last part of the path of `node`: `name.ordinal`; empty at the root and before it has a place."""
-    return "" if node.parent is None else f"{encoded(node.name)}.{node._ordinal}"
+    return "" if node.parent is None else f"{encoded(node.name)}.{node._ordinal_}"

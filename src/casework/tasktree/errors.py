@@ -11,6 +11,7 @@ TreeError
 ├── NotACommanderError          only a Commander takes Jobs that are sent
 ├── NotAHandlerError            only handlers are called
 ├── NotAsyncError               `task` of a Job, or a handler, is not an `async def`
+├── ReservedNameError           a Job class has something of its own by a name that every node uses
 ├── NodeNameError               a name must be a text with something in it
 ├── EndlessWaitError            this wait could never end
 ├── TimeLimitError              the node did not end within its time limit (a TimeoutError, too)
@@ -76,6 +77,10 @@ class NotAHandlerError(TreeError):
 
 class NotAsyncError(TreeError):
     """`task` of a Job class, or a function made a handler, is not an `async def`."""
+
+
+class ReservedNameError(TreeError):
+    """A class of Jobs has an attribute or method of its own by a name that every node has already."""
 
 
 class NodeNameError(TreeError):

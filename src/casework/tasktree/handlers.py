@@ -16,7 +16,7 @@ from casework.tasktree.errors import (
     NotAsyncError,
 )
 from casework.tasktree.limits import arm
-from casework.tasktree.mechanics import adopt, body_failed, body_over, refusal
+from casework.tasktree.mechanics import adopt, body_failed, body_over, disown, launch, refusal
 from casework.tasktree.node import TaskNode
 from casework.tasktree.states import ABSORBED, REFUSES, STARTED, Stage
 
@@ -30,15 +30,15 @@ H = TypeVar("H", bound="HandlerNode[Any]")
 class HandlerNode(TaskNode, Generic[R]):
     """One call of a handler. PENDING until `call` attaches it, or awaiting it inside a node does."""
 
-    __slots__ = ("_args", "_function", "_kwargs")
+    __slots__ = ("_args_", "_function_", "_kwargs_")
 
     def __init__(
         self, function: Callable[..., Coroutine[Any, Any, R]], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self._prepare(function.__name__)
-        self._function = function
-        self._args = args
-        self._kwargs = kwargs or _NONE_NAMED
+        self._prepare(getattr(function, "__name__", None) or type(function).__name__)
+        self._function_ = function
+        self._args_ = args
+        self._kwargs_ = kwargs or _NONE_NAMED
 
     def __await__(self) -> Generator[Any, None, R]:
         return super().__await__()
@@ -46,24 +46,24 @@ class HandlerNode(TaskNode, Generic[R]):
     def _start_for(self, here: TaskNode | None) -> None:
         if here is None:
             raise NoCurrentNodeError(f"{self!r} is awaited outside any node. Await it in a Job or handler.")
-        if self._flags & ABSORBED:
+        if self._flags_ & ABSORBED:
             raise AlreadyAttachedError(f"{self!r} was returned by a Job and continues it. Await the Job.")
         call(self)
 
     async def _drive(self) -> None:
         """The asyncio task of the node: its body, from start stage to outcome."""
-        self._flags |= STARTED
+        self._flags_ |= STARTED
         HERE.set(self)
-        commander = self._commander
-        self._began = commander._time()
+        commander = self._commander_
+        self._began_ = commander._time()
         try:
-            if self._rare is not None and self._rare.limit is not None:
-                arm(self, self._rare.limit)
-            if self._callbacks is not None:
+            if self._rare_ is not None and self._rare_.limit is not None:
+                arm(self, self._rare_.limit)
+            if self._callbacks_ is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
             elif commander._listener is not None:
                 notify(self, Stage.AT_HANDLER_START)
-            self._result = await self._function(*self._args, **self._kwargs)
+            self._result_ = await self._function_(*self._args_, **self._kwargs_)
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
             if commander._lets_go(error):
                 return
@@ -110,11 +110,15 @@ def call(node: H, parent: TaskNode | None = None) -> H:
     """
     check_handler(node)
     adopt(placed_under(node, parent), node)
-    commander = node._commander
-    if commander._slots is None:
-        node._task = commander._create_task(node._drive(), name=node._name)
-    else:
-        commander._slots.start(node)
+    slots = node._commander_._slots
+    try:
+        if slots is None:
+            launch(node)
+        else:
+            slots.start(node)
+    except BaseException:
+        disown(node)  # no more stack or memory: as if it had not been called
+        raise
     return node
 
 
@@ -122,7 +126,7 @@ def placed_under(node: TaskNode, parent: TaskNode | None) -> TaskNode:
     """The parent for `node`: the one named, else the running node, which may not be one that is being ended."""
     here = HERE.get()
     if here is not None:
-        if here._flags & REFUSES:
+        if here._flags_ & REFUSES:
             raise refusal(here, node)
         return here if parent is None else parent
     if parent is None:

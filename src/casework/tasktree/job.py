@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from casework.tasktree.callbacks import await_stages, notify, run_stages
 from casework.tasktree.context import HERE
-from casework.tasktree.errors import NotAJobError, NotAsyncError
+from casework.tasktree.errors import NotAJobError, NotAsyncError, ReservedNameError
 from casework.tasktree.handlers import HandlerNode, placed_under
 from casework.tasktree.limits import arm
-from casework.tasktree.mechanics import adopt, body_failed, body_over
+from casework.tasktree.mechanics import adopt, body_failed, body_over, disown, launch
 from casework.tasktree.node import TaskNode
 from casework.tasktree.paths import checked_name
 from casework.tasktree.queue import checked_priority
@@ -35,14 +35,21 @@ class Job(TaskNode):
     Job's own node, outside the queue, and its result is the Job's.
     """
 
-    __slots__ = ("_context",)
+    __slots__ = ("_context_",)
 
     _queues: ClassVar[bool] = True
     _end_stage: ClassVar[Stage] = Stage.AT_JOB_END
-    _context: contextvars.Context
+    _context_: contextvars.Context
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        own = {*vars(cls), *vars(cls).get("__annotations__", {})}
+        taken = sorted(name for name in own if not name.startswith("__") and name != "task" and hasattr(Job, name))
+        if taken:
+            raise ReservedNameError(
+                f"{cls.__qualname__} has {', '.join(taken)} of its own, which every node has already: the tree "
+                "relies on them. Give yours other names."
+            )
         if not inspect.iscoroutinefunction(cls.task):
             raise NotAsyncError(f"{cls.__qualname__}.task is not an `async def`. Write `async def task(self)`.")
 
@@ -54,7 +61,7 @@ class Job(TaskNode):
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:
-            self._name = checked_name(name)
+            self._name_ = checked_name(name)
 
     async def task(self) -> Any:
         """The body of the Job."""
@@ -62,53 +69,53 @@ class Job(TaskNode):
 
     async def _drive(self) -> None:
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
-        self._flags |= STARTED
+        self._flags_ |= STARTED
         HERE.set(self)
-        self._began = self._commander._time()
+        self._began_ = self._commander_._time()
         try:
-            if self._rare is not None and self._rare.limit is not None:
-                arm(self, self._rare.limit)
-            if self._callbacks is not None:
+            if self._rare_ is not None and self._rare_.limit is not None:
+                arm(self, self._rare_.limit)
+            if self._callbacks_ is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_JOB_START,)))
-            elif self._commander._listener is not None:
+            elif self._commander_._listener is not None:
                 notify(self, Stage.AT_JOB_START)
             result = await self.task()
             if isinstance(result, HandlerNode):
                 result = await self._continue(result)
-            self._result = result
+            self._result_ = result
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
-            if self._commander._lets_go(error):
+            if self._commander_._lets_go(error):
                 return
             body_failed(self, error)
-        if self._commander._is_unwinding is None or not self._commander._drops():
+        if self._commander_._is_unwinding is None or not self._commander_._drops():
             body_over(self)
-            self._commander._queue.next_after(self)
+            self._commander_._queue.next_after(self)
 
     async def _continue(self, node: HandlerNode[Any]) -> Any:
         """Go on as the handler call `node`, out of the queue; if it was called already, wait for it."""
-        if self._flags & (DOOMED | SPARED):
+        if self._flags_ & (DOOMED | SPARED):
             raise asyncio.CancelledError
-        self._commander._queue.next_after(self)
-        if node._state is not NodeState.PENDING or node._flags:
+        self._commander_._queue.next_after(self)
+        if node._state_ is not NodeState.PENDING or node._flags_:
             return await node
-        node._flags |= ABSORBED
-        if node._rare is not None:
-            self._take_over(node._rare)
-        if self._commander._slots is not None:
-            await self._slot(self._commander._slots)
-        callbacks = node._callbacks
+        node._flags_ |= ABSORBED
+        if node._rare_ is not None:
+            self._take_over(node._rare_)
+        if self._commander_._slots is not None:
+            await self._slot(self._commander_._slots)
+        callbacks = node._callbacks_
         if callbacks is not None:
             self.merge(callbacks)
-            self._flags |= CONTINUED
+            self._flags_ |= CONTINUED
             await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
-        return await node._function(*node._args, **node._kwargs)
+        return await node._function_(*node._args_, **node._kwargs_)
 
     def _take_over(self, rare: Rare) -> None:
         """What the handler call that continues the Job was told counts for the Job from now on."""
         if rare.limit is not None:
             arm(self, rare.limit)
         if rare.isolates:
-            self._flags |= ISOLATES
+            self._flags_ |= ISOLATES
         if rare.data:
             self.data.update(rare.data)
 
@@ -118,12 +125,12 @@ class Job(TaskNode):
 
     def _launch(self) -> None:
         """Start the body, in the context that the Job was submitted in."""
-        self._task = self._commander._create_task(self._drive(), name=self._name, context=self._context)
-        del self._context
+        launch(self, self._context_)
+        del self._context_
 
     def _never_started(self) -> None:
-        self._commander._dropped += 1
-        self._commander._queue.next_after(self)
+        self._commander_._dropped += 1
+        self._commander_._queue.next_after(self)
 
 
 def check_job(job: object) -> None:
@@ -153,9 +160,14 @@ def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
     if priority:
         checked_priority(priority)
     place = placed_under(job, parent)
-    if place._state is NodeState.ACTIVE:
+    if place._state_ is NodeState.ACTIVE:
         check_place(place, job)
     adopt(place, job)
-    job._context = contextvars.copy_context()
-    job._commander._enqueue(job, priority)
+    job._context_ = contextvars.copy_context()
+    try:
+        job._commander_._enqueue(job, priority)
+    except BaseException:
+        job._commander_._queue.forget(job)
+        disown(job)  # no more stack or memory: as if it had not been submitted
+        raise
     return job

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from casework.tasktree.errors import OptionError, TimeLimitError
-from casework.tasktree.mechanics import doom_children
+from casework.tasktree.mechanics import doom_children, launch
 from casework.tasktree.paths import path_of
 from casework.tasktree.states import BODY_OVER, DOOMED, FAILED, HOLDS, LENT, SEALED, NodeState
 
@@ -67,12 +67,12 @@ class Slots:
 
     def give_back(self, node: TaskNode) -> None:
         """The body of `node` is over."""
-        node._flags &= ~HOLDS
+        node._flags_ &= ~HOLDS
         self._pass_on()
 
     def lend(self, node: TaskNode) -> None:
         """The body of `node` waits for another node."""
-        node._flags = node._flags & ~HOLDS | LENT
+        node._flags_ = node._flags_ & ~HOLDS | LENT
         self._pass_on()
 
     def take(self, node: TaskNode) -> Generator[Any, None, None]:
@@ -81,13 +81,13 @@ class Slots:
             self._free -= 1
         else:
             yield from self._wait(node)
-        if node._flags & (HOLDS | BODY_OVER):
+        if node._flags_ & (HOLDS | BODY_OVER):
             self._pass_on()  # another wait of the same body took one meanwhile, or the body has ended
             return
-        node._flags = node._flags & ~LENT | HOLDS
+        node._flags_ = node._flags_ & ~LENT | HOLDS
 
     def _wait(self, node: TaskNode) -> Generator[Any, None, None]:
-        future: asyncio.Future[None] = node._commander._create_future()
+        future: asyncio.Future[None] = node._commander_._create_future()
         self._resuming.append(future)
         node.data[WAITS_FOR] = A_SLOT
         try:
@@ -107,19 +107,19 @@ class Slots:
                 return
         while self._starting:
             node = self._starting.popleft()
-            if not node._flags & BODY_OVER:
+            if not node._flags_ & BODY_OVER:
                 node._rarely().data.pop(WAITS_FOR, None)
                 self._launch(node)
                 return
         self._free += 1
 
     def _launch(self, node: HandlerNode[Any]) -> None:
-        node._flags |= HOLDS
-        rare = node._rare
+        node._flags_ |= HOLDS
+        rare = node._rare_
         context = None if rare is None else rare.context
         if rare is not None:
             rare.context = None
-        node._task = node._commander._create_task(node._drive(), name=node._name, context=context)
+        launch(node, context)
 
 
 def slots_for(most: object) -> Slots | None:
@@ -148,21 +148,21 @@ def checked_seconds(seconds: object) -> float:
 
 def arm(node: TaskNode, seconds: float) -> None:
     """From now on `node` has so many seconds to end, with all below it."""
-    node._rarely().timers.append(node._commander._call_later(seconds, _expire, node, seconds))
+    node._rarely().timers.append(node._commander_._call_later(seconds, _expire, node, seconds))
 
 
 def _expire(node: TaskNode, seconds: float) -> None:
     """Fail `node`, which has not ended in time: its body is cancelled, and all below it is terminated."""
-    if node._state is not NodeState.ACTIVE or node._flags & (FAILED | DOOMED) or node._commander._drops():
+    if node._state_ is not NodeState.ACTIVE or node._flags_ & (FAILED | DOOMED) or node._commander_._drops():
         return
     where = repr(path_of(node)) if not node._is_root else "the Commander"
     error = TimeLimitError(f"{where} did not end within {seconds:g} s and was ended. Give it more time, or less to do.")
     if node._is_root:
-        node._commander._abort(error)
+        node._commander_._cut_off(error)
         return
     node._set_failure(error)
-    node._flags |= FAILED | SEALED | DOOMED
-    if not node._flags & BODY_OVER and node._task is not None:
-        node._awaits = None
-        node._task.cancel()
+    node._flags_ |= FAILED | SEALED | DOOMED
+    if not node._flags_ & BODY_OVER and node._task_ is not None:
+        node._awaits_ = None
+        node._task_.cancel()
     doom_children(node)

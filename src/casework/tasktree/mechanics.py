@@ -11,8 +11,9 @@ an error that no awaiter took is handed to the parent, and only then is the pare
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
 from casework.tasktree.counters import take_place
@@ -48,6 +49,10 @@ from casework.tasktree.states import (
 )
 
 if TYPE_CHECKING:
+    import contextvars
+
+    from casework.tasktree.handlers import HandlerNode
+    from casework.tasktree.job import Job
     from casework.tasktree.node import TaskNode
 
 Keep = Literal["all", "failed", "none"]
@@ -65,9 +70,9 @@ def move(node: TaskNode, state: NodeState) -> None:
     Raises:
         IllegalTransitionError: there is no such way from where it is.
     """
-    if state not in LEGAL[node._state]:
+    if state not in LEGAL[node._state_]:
         raise IllegalTransitionError(f"{node!r} cannot become {state}. This is a fault of the tree; please report it.")
-    node._state = state
+    node._state_ = state
 
 
 def adopt(parent: TaskNode, node: TaskNode) -> None:
@@ -77,39 +82,69 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
         AlreadyAttachedError: `node` was used before.
         TreeError: `parent` takes no child; the subclass tells why.
     """
-    if node._state is not _PENDING or node._flags:
+    if node._state_ is not _PENDING or node._flags_:
         raise AlreadyAttachedError(f"{node!r} was used before. A node has one place in one tree: make a new one.")
-    if parent._state is not _ACTIVE or parent._flags & REFUSES or parent._commander._flags & REFUSES:
+    if parent._state_ is not _ACTIVE or parent._flags_ & REFUSES or parent._commander_._flags_ & REFUSES:
         raise refusal(parent, node)
-    commander = parent._commander
+    commander = parent._commander_
+    try:
+        in_loop = get_running_loop() is commander._loop
+    except RuntimeError:
+        in_loop = False
+    if not in_loop:
+        commander._check_loop(node)
     if commander._is_unwinding is not None:
         commander._stop_if_dropped()
-    if parent._children is None or parent._counters is None:
-        parent._children = []
-        parent._counters = parent._counters or {}
-        parent._gone = 0
-    if node._rare is not None and (node._rare.ordinal or node._rare.isolates):
-        take_place(parent, node, node._rare)
+    if parent._children_ is None or parent._counters_ is None:
+        parent._children_ = []
+        parent._counters_ = parent._counters_ or {}
+        parent._gone_ = 0
+    if node._rare_ is not None and (node._rare_.ordinal or node._rare_.isolates):
+        take_place(parent, node, node._rare_)
     else:
-        name = node._name
-        node._ordinal = parent._counters[name] = parent._counters.get(name, 0) + 1
-    parent._children.append(node)
-    node._parent = parent
-    node._commander = commander
-    node._open = 1
-    node._state = _ACTIVE
-    parent._open += 1
-    if node._callbacks is not None:
+        name = node._name_
+        node._ordinal_ = parent._counters_[name] = parent._counters_.get(name, 0) + 1
+    parent._children_.append(node)
+    node._parent_ = parent
+    node._commander_ = commander
+    node._open_ = 1
+    node._state_ = _ACTIVE
+    parent._open_ += 1
+    if node._callbacks_ is not None:
         commander._note_ender(node)
+
+
+def launch(node: HandlerNode[Any] | Job, context: contextvars.Context | None = None) -> None:
+    """Make the task that runs the body of `node`."""
+    body = node._drive()
+    try:
+        node._task_ = node._commander_._create_task(body, name=node._name_, context=context)
+    except BaseException:
+        body.close()
+        raise
+
+
+def disown(node: TaskNode) -> None:
+    """Undo `adopt` for a child that could not be started. It calls nothing: there may be no stack left to call with."""
+    parent = node._parent_
+    if parent is not None and parent._children_ and parent._counters_ is not None:
+        parent._children_.pop()
+        parent._open_ -= 1
+        parent._counters_[node._name_] -= 1
+        if not parent._counters_[node._name_]:
+            del parent._counters_[node._name_]
+    node._parent_ = None
+    node._flags_ = 0
+    node._state_ = _PENDING
 
 
 def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
     """Why `parent` does not take `node`."""
-    if parent._state is _PENDING and not parent._is_root:
+    if parent._state_ is _PENDING and not parent._is_root:
         return NodeEndedError(f"{parent!r} is in no tree yet, so it cannot have the child {node!r}. Attach it first.")
-    if parent._is_root and parent._state is not _ACTIVE:
+    if parent._is_root and parent._state_ is not _ACTIVE:
         return CommanderNotRunningError(f"{parent!r} does not run, so {node!r} cannot start. Use run() or async with.")
-    if parent._state.final:
+    if parent._state_.final:
         return NodeEndedError(f"{parent!r} has ended and takes no child {node!r}. Give it to a living ancestor.")
     return NodeTerminatedError(f"{parent!r} is being ended and takes no child {node!r}.")
 
@@ -119,32 +154,32 @@ def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
 
 def body_over(node: TaskNode) -> None:
     """The body of `node` will do nothing more: its children's errors reach it now, and it no longer holds itself."""
-    if node._flags == STARTED and node._open == 1 and node._commander._plain and _ends_plainly(node):
+    if node._flags_ == STARTED and node._open_ == 1 and node._commander_._plain and _ends_plainly(node):
         return
-    flags = node._flags = node._flags | BODY_OVER
-    node._task = None
+    flags = node._flags_ = node._flags_ | BODY_OVER
+    node._task_ = None
     if flags & HOLDS:
-        node._commander._give_back(node)
-    if node._rare is not None and node._rare.unreceived:
+        node._commander_._give_back(node)
+    if node._rare_ is not None and node._rare_.unreceived:
         _take_children_errors(node)
-    if node._flags & (FAILED | DOOMED):
-        node._flags |= SEALED
+    if node._flags_ & (FAILED | DOOMED):
+        node._flags_ |= SEALED
         doom_children(node)
     release(node)
 
 
 def _ends_plainly(node: TaskNode) -> bool:
     """The short way for most nodes: a body that returned, with nothing below it, and nobody to tell of it."""
-    parent = node._parent
-    if parent is None or node._callbacks is not None or node._waiters is not None or node._rare is not None:
+    parent = node._parent_
+    if parent is None or node._callbacks_ is not None or node._waiters_ is not None or node._rare_ is not None:
         return False
-    node._task = None
-    node._open = 0
-    node._flags = _ENDED_PLAINLY
-    node._state = _COMPLETED
-    node._ended = node._commander._time()
-    if parent._open > 1:
-        parent._open -= 1
+    node._task_ = None
+    node._open_ = 0
+    node._flags_ = _ENDED_PLAINLY
+    node._state_ = _COMPLETED
+    node._ended_ = node._commander_._time()
+    if parent._open_ > 1:
+        parent._open_ -= 1
     else:
         release(parent)
     return True
@@ -153,37 +188,38 @@ def _ends_plainly(node: TaskNode) -> bool:
 def body_failed(node: TaskNode, error: BaseException) -> None:
     """Record how the body of `node` ended, when it did not return. `body_over` follows."""
     if isinstance(error, asyncio.CancelledError):
-        if not node._flags & (DOOMED | SPARED):
-            node._flags |= STRAY
+        if not node._flags_ & (DOOMED | SPARED):
+            node._flags_ |= STRAY
             node._set_failure(error)
-        node._flags |= DOOMED
+        node._flags_ |= DOOMED
         return
-    if node._flags & SPARED and isinstance(error, NodeTerminatedError):
-        node._flags |= DOOMED  # it ended the run, then wanted more of it: that is no failure, and the result stands
+    if node._flags_ & SPARED and isinstance(error, NodeTerminatedError):
+        node._flags_ |= DOOMED  # it ended the run, then wanted more of it: that is no failure, and the result stands
         return
     if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-        error.__traceback__ = error.__traceback__.tb_next  # our own frame says nothing, and would hold the node
+        # Our own frame says nothing, and would hold the node. Not by assignment, which a class may refuse.
+        error.with_traceback(error.__traceback__.tb_next)
     node._set_failure(error)
-    if node._flags & DOOMED:
+    if node._flags_ & DOOMED:
         # Terminated it stays; but what went wrong on the way is not swallowed.
         node._add_note(f"failed while it was terminated: {told(error)}")
-        if not node._commander._is_cancellation(error):
+        if not node._commander_._is_cancellation(error):
             report(node, Stage.AT_TERMINATE, error)
         return
-    node._flags |= FAILED
+    node._flags_ |= FAILED
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
-        node._commander._abort(error)
+        node._commander_._abort(error)
 
 
 def release(node: TaskNode) -> None:
     """Take away one of the things that hold `node` open; end it, and its parents in turn, where it was the last."""
     while True:
-        node._open -= 1
-        if node._open:
+        node._open_ -= 1
+        if node._open_:
             return
-        parent = node._parent
+        parent = node._parent_
         if parent is None:
-            node._commander._all_ended()
+            node._commander_._all_ended()
             return
         if not _end(node):
             return
@@ -192,24 +228,24 @@ def release(node: TaskNode) -> None:
 
 def _end(node: TaskNode) -> bool:
     """End `node`, which nothing holds. False: asynchronous callbacks run first, and release the parent when done."""
-    flags = node._flags
-    if node._state is not _ACTIVE:
+    flags = node._flags_
+    if node._state_ is not _ACTIVE:
         raise IllegalTransitionError(f"{node!r} was to end twice. This is a fault of the tree; please report it.")
-    node._ended = node._commander._time()
-    if node._rare is not None:
-        for timer in node._rare.timers:
+    node._ended_ = node._commander_._time()
+    if node._rare_ is not None:
+        for timer in node._rare_.timers:
             timer.cancel()
     if not flags & (FAILED | DOOMED):
-        node._state = _COMPLETED
+        node._state_ = _COMPLETED
     else:
-        node._state = NodeState.EXCEPTION if flags & FAILED else NodeState.TERMINATED
-    if node._callbacks is not None:
+        node._state_ = NodeState.EXCEPTION if flags & FAILED else NodeState.TERMINATED
+    if node._callbacks_ is not None:
         steps = run_stages(node, end_stages(node))
         first = next(steps, None)
         if first is not None:
-            node._task = node._commander._create_task(_end_later(node, steps, first))
+            node._task_ = node._commander_._create_task(_end_later(node, steps, first))
             return False
-    elif node._commander._listener is not None:
+    elif node._commander_._listener is not None:
         for stage in end_stages(node):
             notify(node, stage)
     _close(node)
@@ -218,39 +254,39 @@ def _end(node: TaskNode) -> bool:
 
 async def _end_later(node: TaskNode, steps: Iterator[Pending], first: Pending) -> None:
     await await_stages(node, steps, first)
-    node._task = None
+    node._task_ = None
     _close(node)
-    if node._parent is not None:
-        release(node._parent)
+    if node._parent_ is not None:
+        release(node._parent_)
 
 
 def end_stages(node: TaskNode) -> tuple[Stage, ...]:
     """The stages that follow from the final state of `node`."""
-    if node._state is NodeState.TERMINATED:
+    if node._state_ is NodeState.TERMINATED:
         return (Stage.AT_TERMINATE,)
-    if node._state is NodeState.EXCEPTION:
+    if node._state_ is NodeState.EXCEPTION:
         return (Stage.AT_EXCEPTION, *_ends(node))
     return _ends(node)
 
 
 def _ends(node: TaskNode) -> tuple[Stage, ...]:
     """The end stage of `node`; a Job that went on as a handler runs what was meant for that one's end, too."""
-    return (Stage.AT_HANDLER_END, node._end_stage) if node._flags & CONTINUED else (node._end_stage,)
+    return (Stage.AT_HANDLER_END, node._end_stage) if node._flags_ & CONTINUED else (node._end_stage,)
 
 
 def _close(node: TaskNode) -> None:
     """Wake the awaiters of `node` and hand its error to the parent if none of them takes it."""
-    node._flags |= CLOSED
+    node._flags_ |= CLOSED
     promised = False
-    if node._waiters is not None:
-        for future, waiter in node._waiters.items():
+    if node._waiters_ is not None:
+        for future, waiter in node._waiters_.items():
             promised = promised or waiter is not None
             if not future.done():
                 future.set_result(None)
-    if node._flags & (FAILED | STRAY) and not promised:
+    if node._flags_ & (FAILED | STRAY) and not promised:
         hand_to_parent(node)
-    if node._commander._keep != "all":
-        _let_go(node, node._parent)
+    if node._commander_._keep != "all":
+        _let_go(node, node._parent_)
 
 
 def checked_keep(keep: object) -> Keep:
@@ -269,14 +305,14 @@ def _let_go(node: TaskNode, parent: TaskNode | None) -> None:
     """Take an ended node from its parent's children, unless it failed, or has one that did, and such are kept."""
     if parent is None:
         return
-    if node._commander._keep == "failed" and (node._flags & FAILED or node.children):
+    if node._commander_._keep == "failed" and (node._flags_ & FAILED or node.children):
         return
-    node._flags |= RELEASED
-    parent._gone += 1
-    children = parent._children
-    if children is not None and parent._gone > UNSWEPT and parent._gone * 2 > len(children):
-        parent._children = [child for child in children if not child._flags & RELEASED]
-        parent._gone = 0
+    node._flags_ |= RELEASED
+    parent._gone_ += 1
+    children = parent._children_
+    if children is not None and parent._gone_ > UNSWEPT and parent._gone_ * 2 > len(children):
+        parent._children_ = [child for child in children if not child._flags_ & RELEASED]
+        parent._gone_ = 0
 
 
 # ---- errors upward
@@ -284,14 +320,16 @@ def _let_go(node: TaskNode, parent: TaskNode | None) -> None:
 
 def hand_to_parent(node: TaskNode) -> None:
     """The error of `node` reaches its parent: at once if the parent's body is over, else when it is."""
-    parent = node._parent
-    if parent is None or node._flags & RECEIVED or parent._state is not _ACTIVE:
+    parent = node._parent_
+    if parent is None or node._flags_ & RECEIVED or parent._state_ is not _ACTIVE:
         return
+    if parent._flags_ & ISOLATES and not isinstance(node.exception, parent._commander_._passing):
+        return  # it would not count, and an open Commander would gather such nodes for ever
     parent._rarely().unreceived.append(node)
-    if parent._flags & BODY_OVER:
+    if parent._flags_ & BODY_OVER:
         _take_children_errors(parent)
-        if parent._flags & FAILED:
-            parent._flags |= SEALED
+        if parent._flags_ & FAILED:
+            parent._flags_ |= SEALED
             doom_children(parent)
 
 
@@ -299,13 +337,13 @@ def _take_children_errors(parent: TaskNode) -> None:
     """Fail `parent` by the first error of a child that nobody received, unless it fails or terminates anyhow."""
     rare = parent._rarely()
     children, rare.unreceived = rare.unreceived, []
-    if parent._flags & (FAILED | DOOMED):
+    if parent._flags_ & (FAILED | DOOMED):
         return
     for child in children:
-        if child._flags & RECEIVED:
+        if child._flags_ & RECEIVED:
             continue
-        if not parent._flags & ISOLATES or isinstance(child.exception, parent._commander._passing):
-            parent._flags |= FAILED
+        if not parent._flags_ & ISOLATES or isinstance(child.exception, parent._commander_._passing):
+            parent._flags_ |= FAILED
             error, origin = _carried(child)
             parent._set_failure(error, origin)
             return
@@ -317,7 +355,7 @@ def _carried(child: TaskNode) -> tuple[BaseException, TaskNode]:
     error = child.exception
     if error is None:
         raise IllegalTransitionError(f"{child!r} has not failed. This is a fault of the tree; please report it.")
-    if isinstance(error, child._commander._passing) or (isinstance(error, NodeFailedError) and origin is not child):
+    if isinstance(error, child._commander_._passing) or (isinstance(error, NodeFailedError) and origin is not child):
         return error, origin
     return NodeFailedError(origin.path, error), origin
 
@@ -327,8 +365,8 @@ def _carried(child: TaskNode) -> tuple[BaseException, TaskNode]:
 
 def doom_children(node: TaskNode) -> None:
     """Terminate everything below `node`."""
-    if node._children:
-        doom(node._children)
+    if node._children_:
+        doom(node._children_)
 
 
 def doom(roots: list[TaskNode]) -> None:
@@ -340,24 +378,24 @@ def doom(roots: list[TaskNode]) -> None:
     stack = roots[::-1]
     while stack:
         node = stack.pop()
-        flags = node._flags
-        if node._state is not _ACTIVE or flags & DOOMED:
+        flags = node._flags_
+        if node._state_ is not _ACTIVE or flags & DOOMED:
             continue  # all below it has ended, or was told before
         if not flags & SPARED:
-            node._flags |= DOOMED
+            node._flags_ |= DOOMED
         if not flags & BODY_OVER:
             if not flags & STARTED:
-                node._flags |= BODY_OVER
+                node._flags_ |= BODY_OVER
                 never_started.append(node)
-            node._awaits = None  # it is torn out of these waits
-            if node._task is not None:
-                node._task.cancel()
-        if node._children:
-            stack.extend(reversed(node._children))
+            node._awaits_ = None  # it is torn out of these waits
+            if node._task_ is not None:
+                node._task_.cancel()
+        if node._children_:
+            stack.extend(reversed(node._children_))
     for node in never_started:
-        node._task = None
-        if node._flags & HOLDS:
-            node._commander._give_back(node)
+        node._task_ = None
+        if node._flags_ & HOLDS:
+            node._commander_._give_back(node)
         node._never_started()
         release(node)
 
@@ -367,7 +405,7 @@ def cancel_again(roots: list[TaskNode]) -> None:
     stack = roots[::-1]
     while stack:
         node = stack.pop()
-        if node._state is _ACTIVE:
-            if node._task is not None and not node._flags & BODY_OVER:
-                node._task.cancel()
-            stack.extend(reversed(node._children or ()))
+        if node._state_ is _ACTIVE:
+            if node._task_ is not None and not node._flags_ & BODY_OVER:
+                node._task_.cancel()
+            stack.extend(reversed(node._children_ or ()))

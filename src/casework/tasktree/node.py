@@ -16,6 +16,7 @@ from casework.tasktree.context import HERE
 from casework.tasktree.errors import (
     AlreadyAttachedError,
     EndlessWaitError,
+    NodeEndedError,
     NodeTerminatedError,
     NotAttachedError,
 )
@@ -51,58 +52,59 @@ class TaskNode:
     """
 
     __slots__ = (
-        "_awaits",
-        "_began",
-        "_callbacks",
-        "_children",
-        "_commander",
-        "_counters",
-        "_ended",
-        "_flags",
-        "_gone",
-        "_name",
-        "_open",
-        "_ordinal",
-        "_parent",
-        "_rare",
-        "_result",
-        "_state",
-        "_task",
-        "_waiters",
+        "__weakref__",
+        "_awaits_",
+        "_began_",
+        "_callbacks_",
+        "_children_",
+        "_commander_",
+        "_counters_",
+        "_ended_",
+        "_flags_",
+        "_gone_",
+        "_name_",
+        "_open_",
+        "_ordinal_",
+        "_parent_",
+        "_rare_",
+        "_result_",
+        "_state_",
+        "_task_",
+        "_waiters_",
     )
 
     _is_root: ClassVar[bool] = False
     _queues: ClassVar[bool] = False  # whether its body waits for its turn
     _end_stage: ClassVar[Stage] = Stage.AT_HANDLER_END
 
-    _commander: Commander  # set when the node is attached, like the two below
-    _ordinal: int
-    _open: int  # how many things hold it open: its body, and each child that has not ended
-    _began: float | None  # set when the body starts
-    _ended: float | None  # set when the state is final
-    _gone: int  # children that were released but are still in the list; set with the first child
+    _commander_: Commander  # set when the node is attached, like the two below
+    _ordinal_: int
+    _open_: int  # how many things hold it open: its body, and each child that has not ended
+    _began_: float | None  # set when the body starts
+    _ended_: float | None  # set when the state is final
+    _gone_: int  # children that were released but are still in the list; set with the first child
 
     def _prepare(self, name: str) -> None:
         """Give every slot its first value."""
-        self._name = name
-        self._state = _PENDING
-        self._flags = 0
-        self._parent: TaskNode | None = None
-        self._children: list[TaskNode] | None = None
-        self._counters: dict[str, int] | None = None
-        self._result: Any = None
-        self._task: asyncio.Task[None] | None = None
-        self._waiters: dict[asyncio.Future[None], TaskNode | None] | None = None  # None: somebody outside the tree
-        self._awaits: dict[asyncio.Future[None], TaskNode] | None = None  # what the body waits for
-        self._callbacks: Callbacks | None = None
-        self._rare: Rare | None = None
+        self._name_ = name
+        self._state_ = _PENDING
+        self._flags_ = 0
+        self._parent_: TaskNode | None = None
+        self._children_: list[TaskNode] | None = None
+        self._counters_: dict[str, int] | None = None
+        self._result_: Any = None
+        self._task_: asyncio.Task[None] | None = None
+        self._waiters_: dict[asyncio.Future[None], TaskNode | None] | None = None  # None: somebody outside the tree
+        self._awaits_: dict[asyncio.Future[None], TaskNode] | None = None  # what the body waits for
+        self._callbacks_: Callbacks | None = None
+        self._rare_: Rare | None = None
 
     # ---- place
 
     @property
     def name(self) -> str:
         """What the node is called among its parent's children; need not be unique."""
-        return self._name
+        return self._name_
 
     @property
     def path(self) -> str:
@@ -116,20 +118,20 @@ class TaskNode:
     @property
     def parent(self) -> TaskNode | None:
         """The node above; None for a Commander and for a node without a place."""
-        return self._parent
+        return self._parent_
 
     @property
     def children(self) -> tuple[TaskNode, ...]:
         """The nodes right below, in the order in which they were attached; without those that were released."""
-        if self._children is None:
+        if self._children_ is None:
             return ()
-        return tuple(child for child in self._children if not child._flags & RELEASED)
+        return tuple(child for child in self._children_ if not child._flags_ & RELEASED)
 
     @property
     def ancestor_chain(self) -> tuple[TaskNode, ...]:
         """The node itself, its parent, and so on; the Commander last."""
         chain = [self]
-        while (parent := chain[-1]._parent) is not None:
+        while (parent := chain[-1]._parent_) is not None:
             chain.append(parent)
         return tuple(chain)
 
@@ -140,41 +142,41 @@ class TaskNode:
         Raises:
             NotAttachedError: the node has no place in a tree yet.
         """
-        if self._parent is None and not self._is_root:
+        if self._parent_ is None and not self._is_root:
             raise NotAttachedError(f"{self!r} has no Commander before it is submitted or called.")
-        return self._commander
+        return self._commander_
 
     # ---- outcome
 
     @property
     def state(self) -> NodeState:
         """PENDING, ACTIVE, or one of the three final states."""
-        return self._state
+        return self._state_
 
     @property
     def result(self) -> Any:
         """What the body returned; None before that and where it did not."""
-        return self._result
+        return self._result_
 
     @property
     def exception(self) -> BaseException | None:
         """The error that ended the node, or that its body raised while it was terminated."""
-        return None if self._rare is None else self._rare.error
+        return None if self._rare_ is None else self._rare_.error
 
     @property
     def terminating(self) -> bool:
         """Whether the node was told to end and has not yet: code that may have swallowed its cancellation can ask."""
-        return self._state is NodeState.ACTIVE and bool(self._flags & (DOOMED | SPARED))
+        return self._state_ is NodeState.ACTIVE and bool(self._flags_ & (DOOMED | SPARED))
 
     @property
     def began(self) -> float | None:
         """When the body started, in seconds on the Commander's clock; None before that."""
-        return getattr(self, "_began", None)
+        return getattr(self, "_began_", None)
 
     @property
     def ended(self) -> float | None:
         """When the state became final, in seconds on the Commander's clock; None before that."""
-        return getattr(self, "_ended", None)
+        return getattr(self, "_ended_", None)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -184,7 +186,7 @@ class TaskNode:
     @property
     def notes(self) -> tuple[str, ...]:
         """What went wrong at the node without ending it, such as errors of callbacks."""
-        return () if self._rare is None else tuple(self._rare.notes)
+        return () if self._rare_ is None else tuple(self._rare_.notes)
 
     def snapshot(self) -> list[dict[str, Any]]:
         """The tree from here down as plain data; see `drawing.snapshot` for the shape of an entry."""
@@ -204,7 +206,7 @@ class TaskNode:
             AlreadyAttachedError: the node has its place, and so its path, already.
         """
         self._check_unplaced("Name it")
-        self._name = checked_name(name)
+        self._name_ = checked_name(name)
         return self
 
     def within(self, seconds: float) -> Self:
@@ -248,22 +250,28 @@ class TaskNode:
         return self.merge(Callbacks().on(stage, function, *args, with_node=with_node, **kwargs))
 
     def merge(self, callbacks: Callbacks) -> Self:
-        """Add `callbacks` to those that the node has."""
-        self._callbacks = callbacks if self._callbacks is None else self._callbacks | callbacks
-        if self._state is NodeState.ACTIVE:
-            self._commander._note_ender(self)
+        """Add `callbacks` to those that the node has.
+
+        Raises:
+            NodeEndedError: the node has ended, and they are not all for the end of the Commander.
+        """
+        if self._state_.final and not callbacks.only_at_commander_end:
+            raise NodeEndedError(f"{self!r} has ended. Of its callbacks only those at the Commander's end still run.")
+        self._callbacks_ = callbacks if self._callbacks_ is None else self._callbacks_ | callbacks
+        if self._state_ is not _PENDING and self._commander_._state_ is NodeState.ACTIVE:
+            self._commander_._note_ender(self)
         return self
 
     # ---- waiting and ending
 
     def __await__(self) -> Generator[Any, None, Any]:
         here = HERE.get()
-        if not self._flags & CLOSED:
-            if self._state is NodeState.PENDING:
+        if not self._flags_ & CLOSED:
+            if self._state_ is NodeState.PENDING:
                 self._start_for(here)
             if not self._is_above(here):
                 yield from self._until_closed(here)
-            elif not self._state.final:
+            elif not self._state_.final:
                 raise EndlessWaitError(f"{here!r} cannot await {self!r}, which ends only after it.")
         return self._outcome(here)
 
@@ -275,19 +283,20 @@ class TaskNode:
         Raises:
             EndlessWaitError: it was told to end, but a callback of it, or of one below it, waits for the caller.
         """
-        if self._state is NodeState.PENDING:
+        if self._state_ is NodeState.PENDING:
             move(self, NodeState.TERMINATED)
+            self._flags_ |= CLOSED
             return
-        self._commander._stop_if_dropped()
+        self._commander_._stop_if_dropped()
         self._doom()
         if self._is_above(HERE.get()):
             await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
-        elif not self._flags & CLOSED:
+        elif not self._flags_ & CLOSED:
             await self._until_closed(HERE.get(), receives=False)
 
     def __repr__(self) -> str:
-        where = path_of(self) if self._parent is not None else self._name
-        return f"<{type(self).__name__} {where} {self._state}>"
+        where = path_of(self) if self._parent_ is not None else self._name_
+        return f"<{type(self).__name__} {where} {self._state_}>"
 
     # ---- for the mechanics
 
@@ -296,7 +305,7 @@ class TaskNode:
         raise NotAttachedError(f"{self!r} cannot be awaited yet. Submit it first. (awaited in {here!r})")
 
     def _doom(self) -> None:
-        if self._state is NodeState.ACTIVE:
+        if self._state_ is NodeState.ACTIVE:
             doom([self])
 
     def _never_started(self) -> None:
@@ -304,68 +313,68 @@ class TaskNode:
 
     def _is_above(self, here: TaskNode | None) -> bool:
         """Whether this node is `here` or one of its ancestors. Quick where a node looks at its own child."""
-        if here is None or self._parent is here:
+        if here is None or self._parent_ is here:
             return False
         step: TaskNode | None = here
         while step is not None and step is not self:
-            step = step._parent
+            step = step._parent_
         return step is self
 
     @types.coroutine
     def _until_closed(self, waiter: TaskNode | None, *, receives: bool = True) -> Generator[Any, None, None]:
         """Wait until the node has ended and its end callbacks are over, as `waiter` or as somebody outside."""
-        self._commander._stop_if_dropped()
-        if waiter is None or waiter._commander is not self._commander:
-            self._commander._check_loop(self)
-        if self._waiters is None:
-            self._waiters = {}
+        self._commander_._stop_if_dropped()
+        if waiter is None or waiter._commander_ is not self._commander_:
+            self._commander_._check_loop(self)
+        if self._waiters_ is None:
+            self._waiters_ = {}
         if waiter is not None:
             check_wait(waiter, self)
-        future = self._commander._create_future()
-        self._waiters[future] = receiver = waiter if receives else None
+        future = self._commander_._create_future()
+        self._waiters_[future] = receiver = waiter if receives else None
         try:
             yield from (future if waiter is None else wait_as(waiter, self, future, receives=receives))
         except BaseException:
-            del self._waiters[future]
-            if receiver is not None and self._flags & CLOSED and self._flags & (FAILED | STRAY):
+            del self._waiters_[future]
+            if receiver is not None and self._flags_ & CLOSED and self._flags_ & (FAILED | STRAY):
                 self._look_for_receiver()
             raise
-        del self._waiters[future]
+        del self._waiters_[future]
 
     def _look_for_receiver(self) -> None:
         """An awaiter was cancelled between being woken and looking: without another the error goes to the parent."""
-        if not any(waiter is not None for waiter in (self._waiters or {}).values()):
+        if not any(waiter is not None for waiter in (self._waiters_ or {}).values()):
             hand_to_parent(self)
 
     def _when_closed(self, act: Callable[[], object], waiter: TaskNode | None) -> None:
         """Call `act` soon after the node has ended, on behalf of `waiter`, or of somebody outside the tree."""
-        if self._waiters is None:
-            self._waiters = {}
-        future = self._commander._create_future()
-        self._waiters[future] = waiter
+        if self._waiters_ is None:
+            self._waiters_ = {}
+        future = self._commander_._create_future()
+        self._waiters_[future] = waiter
         future.add_done_callback(lambda _: act())
 
     def _check_unplaced(self, remedy: str) -> None:
-        if self._state is not NodeState.PENDING or self._flags:
+        if self._state_ is not NodeState.PENDING or self._flags_:
             raise AlreadyAttachedError(f"{self!r} has its path already. {remedy} before it is submitted or called.")
 
     def _outcome(self, here: TaskNode | None) -> Any:
-        if self._state is NodeState.COMPLETED:
-            return self._result
+        if self._state_ is NodeState.COMPLETED:
+            return self._result_
         if here is not None:
-            self._flags |= RECEIVED
+            self._flags_ |= RECEIVED
             seen = here._rarely().seen_errors
             seen.append(self)
             del seen[:-ERRORS_REMEMBERED]
         error = self.exception
-        if error is None or self._state is NodeState.TERMINATED:
+        if error is None or self._state_ is NodeState.TERMINATED:
             raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from error
         raise error.with_traceback(self._rarely().traceback)
 
     def _rarely(self) -> Rare:
-        if self._rare is None:
-            self._rare = Rare()
-        return self._rare
+        if self._rare_ is None:
+            self._rare_ = Rare()
+        return self._rare_
 
     def _set_failure(self, error: BaseException, origin: TaskNode | None = None) -> None:
         """Keep `error`, and where it arose: in this node, unless it came out of another one that was awaited here."""
@@ -378,7 +387,7 @@ class TaskNode:
 
     def _origin(self) -> TaskNode:
         """The node in which this node's error arose."""
-        return self if self._rare is None or self._rare.origin is None else self._rare.origin
+        return self if self._rare_ is None or self._rare_.origin is None else self._rare_.origin
 
     def _add_note(self, note: str) -> None:
         self._rarely().notes.append(note)

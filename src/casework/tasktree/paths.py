@@ -48,7 +48,7 @@ def checked_ordinal(ordinal: object) -> int:
 
 def last_step(node: TaskNode) -> str:
     """The last part of the path of `node`, which has an ordinal: `name.ordinal`."""
-    return f"{encoded(node._name)}.{node._ordinal}"
+    return f"{encoded(node._name_)}.{node._ordinal_}"
 
 
 def path_of(node: TaskNode) -> str:
@@ -59,7 +59,7 @@ def path_of(node: TaskNode) -> str:
     """
     steps: list[str] = []
     step = node
-    while (parent := step._parent) is not None:
+    while (parent := step._parent_) is not None:
         steps.append(last_step(step))
         step = parent
     if not step._is_root:

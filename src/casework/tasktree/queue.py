@@ -40,15 +40,25 @@ class JobQueue:
         if self.head is job:
             self._start_next()
 
+    def forget(self, job: Job) -> None:
+        """`job`, the last that was put in, could not be started, or not be put in."""
+        if self.head is job:
+            self.head = None
+        elif self._plain and self._plain[-1] is job:
+            self._plain.pop()
+        else:
+            self._ranked = [entry for entry in self._ranked if entry[2] is not job]
+            heapq.heapify(self._ranked)
+
     def __iter__(self) -> Iterator[Job]:
         """The Jobs that wait, in no particular order."""
-        yield from (job for job in self._plain if not job._flags & BODY_OVER)
-        yield from (job for _, _, job in self._ranked if not job._flags & BODY_OVER)
+        yield from (job for job in self._plain if not job._flags_ & BODY_OVER)
+        yield from (job for _, _, job in self._ranked if not job._flags_ & BODY_OVER)
 
     def _start_next(self) -> None:
         self.head = None
         while (job := self._pop()) is not None:
-            if not job._flags & BODY_OVER:
+            if not job._flags_ & BODY_OVER:
                 self.head = job
                 job._launch()
                 return

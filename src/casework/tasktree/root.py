@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import time
 import types
 from collections.abc import Callable, Generator, Mapping
@@ -35,6 +36,8 @@ from casework.tasktree.waits import check_wait, wait_as
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
 
+_log = logging.getLogger("casework.tasktree")
+
 Listener = Callable[[TaskNode, Stage], None]
 ErrorHook = Callable[[TaskNode, Stage, BaseException], object]
 
@@ -45,16 +48,33 @@ def _caused_by_cancel(error: BaseException) -> bool:
     Told by the name of the class, which asyncio, concurrent.futures and durable engines share without a common base.
     """
     step: BaseException | None = error
-    while step is not None and type(step).__name__ != "CancelledError":
+    seen: set[int] = set()  # causes may lead in a circle
+    while step is not None and type(step).__name__ != "CancelledError" and id(step) not in seen:
+        seen.add(id(step))
         step = step.__cause__
-    return step is not None
+    return step is not None and type(step).__name__ == "CancelledError"
 
 
 def _quick_time(clock: Clock) -> Callable[[], float]:
     """`clock.time`; of a loop of asyncio itself that is the system's monotonic clock, without the way round."""
     if getattr(type(clock), "time", None) is asyncio.BaseEventLoop.time:
         return time.monotonic
-    return clock.time
+    return clock.time if isinstance(clock, asyncio.AbstractEventLoop) else _steady(clock)
+
+
+def _steady(clock: Clock) -> Callable[[], float]:
+    """The time of a clock of somebody else's making; where that fails, the last one: no node may hang by it."""
+    last = clock.time()
+
+    def now() -> float:
+        nonlocal last
+        try:
+            last = clock.time()
+        except Exception:  # noqa: BLE001  # logged, and lived with
+            _log.exception("the Commander's clock failed; its last time is used")
+        return last
+
+    return now
 
 
 def _quick_tasks(loop: asyncio.AbstractEventLoop) -> Callable[..., asyncio.Task[None]]:
@@ -69,11 +89,13 @@ class Root(TaskNode):
 
     __slots__ = (
         "_aborted",
+        "_body",
         "_call_later",
         "_carried",
         "_clock",
         "_create_future",
         "_create_task",
+        "_cut",
         "_done",
         "_dropped",
         "_enders",
@@ -84,6 +106,7 @@ class Root(TaskNode):
         "_isolate",
         "_keep",
         "_listener",
+        "_loop",
         "_mailbox",
         "_max_handlers",
         "_on_callback_error",
@@ -115,7 +138,7 @@ class Root(TaskNode):
         is_cancellation: Callable[[BaseException], bool] = _caused_by_cancel,
     ) -> None:
         self._prepare("Commander")
-        self._commander = cast("Commander", self)  # nothing else is made of a Root
+        self._commander_ = cast("Commander", self)  # nothing else is made of a Root
         self._listener = listener
         self._is_unwinding = is_unwinding
         self._on_callback_error = on_callback_error
@@ -129,41 +152,44 @@ class Root(TaskNode):
         self._max_handlers = max_handlers
         self._slots = slots_for(max_handlers)
         self._carried = checked(counters or {})
-        self._counters = self._carried.pop("", {})
+        self._counters_ = self._carried.pop("", {})
         self._mailbox: Mailbox | None = None
         self._dropped = 0
         self._exited = False
         self._first: Job | None = None
+        self._body: asyncio.Task[Any] | None = None  # whose `async with` it is
+        self._cut = False  # that task was cancelled by the Commander's own time limit
         self._token: Token[TaskNode | None] | None = None
 
     # ---- a run, from begin to end
 
     def _open_up(self) -> None:
         """Begin a run. Nothing of an earlier one stays but the ordinals, so that no path is given twice."""
-        if self._state is NodeState.ACTIVE:
+        if self._state_ is NodeState.ACTIVE or (self._state_.final and not self._flags_ & CLOSED):
             raise CommanderBusyError(f"{self!r} is running. Wait for its end, or use another Commander.")
-        counters, callbacks, before = self._counters, self._callbacks, self._rarely()
-        self._prepare(self._name)
-        self._counters, self._callbacks = counters, callbacks
-        self._flags = ISOLATES if self._isolate or before.isolates else 0
+        counters, callbacks, before = self._counters_, self._callbacks_, self._rarely()
+        self._prepare(self._name_)
+        self._counters_, self._callbacks_ = counters, callbacks
+        self._flags_ = ISOLATES if self._isolate or before.isolates else 0
         rare = self._rarely()
         rare.data, rare.limit, rare.isolates = before.data, before.limit, before.isolates
         loop = asyncio.get_running_loop()
         clock = self._clock or loop
         self._time, self._call_later = _quick_time(clock), clock.call_later
-        self._began, self._ended = clock.time(), None
+        self._began_, self._ended_ = self._time(), None
         self._create_task = _quick_tasks(loop)
         self._create_future = loop.create_future
         self._done: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
         self._mailbox = Mailbox(loop)
         self._queue = JobQueue()
         self._slots = slots_for(self._max_handlers)
-        self._enders: dict[TaskNode, None] = {}
+        self._enders: dict[int, TaskNode] = {}  # by identity: a class of Jobs may compare its objects in its own way
         self._first = None
         self._dropped = 0
-        self._exited = False
+        self._exited = self._cut = False
         self._aborted: BaseException | None = None
-        self._open = 1
+        self._open_ = 1
         move(self, NodeState.ACTIVE)
         if rare.limit is not None:
             arm(self, rare.limit)
@@ -189,7 +215,7 @@ class Root(TaskNode):
     def _outer(self) -> TaskNode | None:
         """The node of another tree of this event loop in whose body the Commander runs, if any: it waits for us."""
         here = HERE.get()
-        mailbox = here._commander._mailbox if here is not None and here._commander is not self else None
+        mailbox = here._commander_._mailbox if here is not None and here._commander_ is not self else None
         return here if mailbox is not None and mailbox.loop is asyncio.get_running_loop() else None
 
     @types.coroutine
@@ -199,7 +225,9 @@ class Root(TaskNode):
     async def _all_over(self, outer: TaskNode | None) -> asyncio.CancelledError | None:
         """Wait for the last node. A cancellation from outside terminates the tree, and is given back for later."""
         cancelled: asyncio.CancelledError | None = None
-        while self._open:
+        while self._open_:
+            if self._done.done():
+                self._done = self._create_future()  # something began between the last end and now
             try:
                 await self._until_done(outer)
             except asyncio.CancelledError as error:
@@ -207,10 +235,10 @@ class Root(TaskNode):
                     raise
                 if self._done.cancelled():
                     self._done = self._create_future()
-                if cancelled is None and not self._flags & DOOMED:
+                if cancelled is None and not self._flags_ & DOOMED:
                     self._doom()
                 else:
-                    cancel_again(self._children or [])
+                    cancel_again(self._children_ or [])
                 cancelled = error
         return cancelled
 
@@ -219,22 +247,22 @@ class Root(TaskNode):
         if self._mailbox is not None:
             self._mailbox.close(f"{self!r} has ended.")
             self._mailbox = None
-        self._ended = self._time()
+        self._ended_ = self._time()
         for timer in self._rarely().timers:
             timer.cancel()
-        if cancelled is not None or (self._flags & DOOMED and not self._flags & FAILED):
+        if cancelled is not None or (self._flags_ & DOOMED and not self._flags_ & FAILED):
             move(self, NodeState.TERMINATED)
         else:
-            move(self, NodeState.EXCEPTION if self._flags & FAILED else NodeState.COMPLETED)
+            move(self, NodeState.EXCEPTION if self._flags_ & FAILED else NodeState.COMPLETED)
         if not self._exited and self._first is not None:
-            self._result = self._first._result
+            self._result_ = self._first._result_
         self._token = HERE.set(self)
         try:
             return await self._run_end_stages()
         finally:
             self._leave_context()
-            self._flags |= CLOSED
-            for future in self._waiters or ():
+            self._flags_ |= CLOSED
+            for future in self._waiters_ or ():
                 if not future.done():
                     future.set_result(None)
 
@@ -242,7 +270,7 @@ class Root(TaskNode):
         """What the nodes kept for the end of the Commander runs before what the Commander itself has for it."""
         before = tuple(stage for stage in end_stages(self) if stage is not Stage.AT_COMMANDER_END)
         cancelled = [await await_stages(self, run_stages(self, before))]
-        for node in self._enders:
+        for node in self._enders.values():
             cancelled.append(await await_stages(node, run_stages(node, (Stage.AT_COMMANDER_END,), tell=False)))
         cancelled.append(await await_stages(self, run_stages(self, (Stage.AT_COMMANDER_END,))))
         return next((error for error in cancelled if error is not None), None)
@@ -251,11 +279,11 @@ class Root(TaskNode):
         """The result of the run, or its error."""
         if self._aborted is not None:
             raise self._aborted
-        if self._flags & FAILED and self.exception is not None:
+        if self._flags_ & FAILED and self.exception is not None:
             raise self.exception
-        if self._state is NodeState.TERMINATED:
+        if self._state_ is NodeState.TERMINATED:
             raise NodeTerminatedError(f"{self!r} was terminated.")
-        return self._result
+        return self._result_
 
     def _leave_context(self) -> None:
         if self._token is not None:
@@ -271,7 +299,7 @@ class Root(TaskNode):
     # ---- the queue
 
     def _enqueue(self, job: Job, priority: int) -> None:
-        if self._first is None and job._parent is self:
+        if self._first is None and job._parent_ is self:
             self._first = job
         self._queue.put(job, priority)
 
@@ -296,10 +324,14 @@ class Root(TaskNode):
         Raises:
             OtherLoopError: it is another, in another thread.
         """
-        if self._mailbox is not None and self._mailbox.loop is not asyncio.get_running_loop():
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if self._mailbox is not None and self._mailbox.loop is not here:
             raise OtherLoopError(
-                f"{node!r} runs in the event loop of another thread, so it cannot be awaited here. Start it by "
-                "submit_threadsafe or call_threadsafe and wait for the Future, or use send()."
+                f"{node!r} runs in the event loop of another thread, so only there it can be awaited and given work. "
+                "Use submit_threadsafe or call_threadsafe, and wait for their Future; or send()."
             )
 
     def _lets_go(self, error: BaseException) -> bool:
@@ -309,37 +341,43 @@ class Root(TaskNode):
         """
         if isinstance(error, GeneratorExit):
             here = HERE.get()
-            return here is None or here._commander is not self
+            return here is None or here._commander_ is not self
         return self._drops()
 
     def _all_ended(self) -> None:
         if not self._done.done():
             self._done.set_result(None)
 
+    def _cut_off(self, error: BaseException) -> None:
+        """The time is over: end the run by `error`, and the body of the `async with`, which is part of it."""
+        self._abort(error)
+        if self._body is not None and not self._flags_ & BODY_OVER:
+            self._cut = self._body.cancel()
+
     def _abort(self, error: BaseException) -> None:
         """End the run by `error`, whatever the nodes between make of it."""
         if self._aborted is None:
             self._aborted = error
-        if self._state is NodeState.ACTIVE:
-            if not self._flags & FAILED:
+        if self._state_ is NodeState.ACTIVE:
+            if not self._flags_ & FAILED:
                 self._set_failure(error)
-            self._flags |= SEALED | FAILED
+            self._flags_ |= SEALED | FAILED
             doom_children(self)
 
     def _doom(self) -> None:
-        if self._state is NodeState.ACTIVE:
-            self._flags |= DOOMED
+        if self._state_ is NodeState.ACTIVE:
+            self._flags_ |= DOOMED
             doom_children(self)
 
     def _spare_line(self, caller: TaskNode | None) -> None:
         """Let the caller of exit return in its own way, and its ancestors whose bodies are over end as they would."""
-        step = caller if caller is not None and caller._commander is self else None
+        step = caller if caller is not None and caller._commander_ is self else None
         while step is not None and step is not self:
-            if step._state is NodeState.ACTIVE and (step is caller or step._flags & BODY_OVER):
-                step._flags |= SPARED
-            step = step._parent
+            if step._state_ is NodeState.ACTIVE and (step is caller or step._flags_ & BODY_OVER):
+                step._flags_ |= SPARED
+            step = step._parent_
 
     def _note_ender(self, node: TaskNode) -> None:
         """Remember `node` if it has callbacks for the end of the Commander."""
-        if node is not self and node._callbacks is not None and node._callbacks.at(Stage.AT_COMMANDER_END):
-            self._enders[node] = None
+        if node is not self and node._callbacks_ is not None and node._callbacks_.at(Stage.AT_COMMANDER_END):
+            self._enders[id(node)] = node

@@ -11,7 +11,7 @@ from casework.tasktree.handlers import HandlerNode, call, handler
 from casework.tasktree.job import Job, check_job, submit
 from casework.tasktree.mechanics import refusal
 from casework.tasktree.queue import checked_priority
-from casework.tasktree.states import REFUSES
+from casework.tasktree.states import HOLDS, REFUSES
 
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
@@ -34,7 +34,7 @@ def send(job: Job, to: Commander, parent: TaskNode | None = None, priority: int 
     checked_priority(priority)
     if not (hasattr(to, "_mailbox") and to._is_root):
         raise NotACommanderError(f"{to!r} is no Commander. Send the Job to a Commander that runs.")
-    if not to.running or to._flags & REFUSES:
+    if not to.running or to._flags_ & REFUSES:
         raise refusal(to, job)
     return call(_sent(job, to, priority).named(job.name), parent)
 
@@ -51,7 +51,10 @@ async def _sent(job: Job, to: Commander, priority: int) -> Any:
         except asyncio.CancelledError:
             await job.terminate()
             raise
-    answer = asyncio.wrap_future(mailbox.post(job, lambda: submit(job, to, priority), receives=current_node()))
+    node = current_node()
+    if node._flags_ & HOLDS and (slots := node._commander_._slots) is not None:
+        slots.lend(node)  # it waits for another node, and does nothing after that
+    answer = asyncio.wrap_future(mailbox.post(job, lambda: submit(job, to, priority), receives=node))
     try:
         return await asyncio.shield(answer)
     except asyncio.CancelledError:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class Mailbox:
     """Where other threads leave work for one run of a Commander. What is left there is answered, also at the end."""
 
-    __slots__ = ("_closed", "_lock", "_open", "loop")
+    __slots__ = ("_closed", "_left", "_lock", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._lock = threading.Lock()
-        self._open: dict[Future[Any], None] = {}
+        self._left: dict[Future[Any], None] = {}
         self._closed: str | None = None
 
     def post(self, node: TaskNode, start: Callable[[], TaskNode], *, receives: TaskNode | None = None) -> Future[Any]:
@@ -44,11 +44,11 @@ class Mailbox:
         with self._lock:
             if self._closed is not None:
                 raise CommanderNotRunningError(self._closed)
-            self._open[future] = None
+            self._left[future] = None
             try:
                 self.loop.call_soon_threadsafe(self._take, future, node, start, receives, context=context)
             except RuntimeError:
-                del self._open[future]
+                del self._left[future]
                 raise CommanderNotRunningError(f"the event loop is closed, so {node!r} cannot start.") from None
         return future
 
@@ -75,7 +75,7 @@ class Mailbox:
         """The run is over: work that was left and not begun is refused."""
         with self._lock:
             self._closed = why
-            left, self._open = list(self._open), {}
+            left, self._left = list(self._left), {}
         for future in left:
             if future.set_running_or_notify_cancel():
                 future.set_exception(CommanderNotRunningError(f"{why} The work was not begun."))
@@ -84,10 +84,11 @@ class Mailbox:
         self, future: Future[Any], node: TaskNode, start: Callable[[], TaskNode], receives: TaskNode | None
     ) -> None:
         with self._lock:
-            if future not in self._open:
+            if future not in self._left:
                 return
-            del self._open[future]
+            del self._left[future]
         if future.cancelled():
+            future.set_running_or_notify_cancel()  # tells those who wait for it
             return
         try:
             start()
@@ -95,10 +96,11 @@ class Mailbox:
             if future.set_running_or_notify_cancel():
                 future.set_exception(error)
             return
-        future.add_done_callback(lambda done: self._cancel(node) if done.cancelled() else None)
+        future.add_done_callback(lambda done: self._cancel(node, done) if done.cancelled() else None)
         node._when_closed(lambda: _answer(future, node), receives)
 
-    def _cancel(self, node: TaskNode) -> None:
+    def _cancel(self, node: TaskNode, future: Future[Any]) -> None:
+        future.set_running_or_notify_cancel()  # tells those who wait for it
         try:
             self.loop.call_soon_threadsafe(doom, [node])
         except RuntimeError:
@@ -106,7 +108,7 @@ class Mailbox:
 
 
 def _answer(future: Future[Any], node: TaskNode) -> None:
-    if not future.set_running_or_notify_cancel():
+    if future.cancelled() or not future.set_running_or_notify_cancel():
         return
     try:
         result = node._outcome(None)

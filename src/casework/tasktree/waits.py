@@ -46,22 +46,22 @@ def wait_as(
     Without `receives` it waits for no result, as one that terminates does. A wait that is cut off, as by a time-out,
     takes no slot again: the one that was waited for may hold it, and the body goes on to terminate that one.
     """
-    if waiter._awaits is None:
-        waiter._awaits = {}
-    waiter._awaits[future] = awaited
+    if waiter._awaits_ is None:
+        waiter._awaits_ = {}
+    waiter._awaits_[future] = awaited
     if not receives:
         awaited._rarely().bystanders[future] = waiter
-    slots = waiter._commander._slots
-    if slots is not None and waiter._flags & HOLDS:
+    slots = waiter._commander_._slots
+    if slots is not None and waiter._flags_ & HOLDS:
         slots.lend(waiter)
     try:
         yield from future
     finally:
-        if waiter._awaits is not None:
-            waiter._awaits.pop(future, None)
+        if waiter._awaits_ is not None:
+            waiter._awaits_.pop(future, None)
         if not receives:
             del awaited._rarely().bystanders[future]
-    if slots is not None and waiter._flags & LENT and not waiter._awaits and not waiter._flags & BODY_OVER:
+    if slots is not None and waiter._flags_ & LENT and not waiter._awaits_ and not waiter._flags_ & BODY_OVER:
         yield from slots.take(waiter)
 
 
@@ -71,8 +71,8 @@ def check_place(parent: TaskNode, job: Job) -> None:
     Raises:
         EndlessWaitError: that body waits for `parent` to end, and so for `job`, which would be queued behind it.
     """
-    head = parent._commander._queue.head
-    if head is None or not head._awaits or not _leads((head, True), (parent, False)):
+    head = parent._commander_._queue.head
+    if head is None or not head._awaits_ or not _leads((head, True), (parent, False)):
         return
     raise EndlessWaitError(
         f"{job!r} cannot be queued below {parent!r}: {head!r} waits for that to end, and its body holds the queue. "
@@ -82,14 +82,14 @@ def check_place(parent: TaskNode, job: Job) -> None:
 
 def _waiting(waiter: TaskNode) -> Thing | None:
     """What of `waiter` waits where it awaits: its body, or its end, by a callback; None where nothing depends on it."""
-    if not waiter._flags & BODY_OVER:
+    if not waiter._flags_ & BODY_OVER:
         return waiter, True
-    return (waiter, False) if waiter._state.final and not waiter._flags & CLOSED else None
+    return (waiter, False) if waiter._state_.final and not waiter._flags_ & CLOSED else None
 
 
 def _needs_something(node: TaskNode) -> bool:
-    children = node._open if node._flags & BODY_OVER else node._open - 1
-    return children > 0 or bool(node._awaits) or (node._queues and not node._flags & STARTED)
+    children = node._open_ if node._flags_ & BODY_OVER else node._open_ - 1
+    return children > 0 or bool(node._awaits_) or (node._queues and not node._flags_ & STARTED)
 
 
 def _leads(start: Thing, goal: Thing) -> bool:
@@ -126,36 +126,36 @@ class _Front:
 
 
 def _bystanders(node: TaskNode) -> Iterator[tuple[asyncio.Future[None], TaskNode]]:
-    return iter(node._rare.bystanders.items() if node._rare is not None else ())
+    return iter(node._rare_.bystanders.items() if node._rare_ is not None else ())
 
 
 def _needs(node: TaskNode, body: bool) -> Iterator[Thing]:
     if not body:
-        if node._flags & CLOSED:
+        if node._flags_ & CLOSED:
             return
-        if not node._flags & BODY_OVER:
+        if not node._flags_ & BODY_OVER:
             yield node, True
-        for child in node._children or ():
-            if not child._flags & CLOSED:
+        for child in node._children_ or ():
+            if not child._flags_ & CLOSED:
                 yield child, False
-        if not node._state.final:
+        if not node._state_.final:
             return  # else its callbacks run
-    for awaited in (node._awaits or {}).values():
+    for awaited in (node._awaits_ or {}).values():
         yield awaited, False
-    if body and node._queues and not node._flags & STARTED and (head := node._commander._queue.head) is not None:
+    if body and node._queues and not node._flags_ & STARTED and (head := node._commander_._queue.head) is not None:
         yield head, True
 
 
 def _needed_by(node: TaskNode, body: bool) -> Iterator[Thing]:
     if not body:
-        if node._parent is not None:
-            yield node._parent, False
-        for future, waiter in (*(node._waiters or {}).items(), *_bystanders(node)):
-            if waiter is not None and future in (waiter._awaits or ()) and (waiting := _waiting(waiter)) is not None:
+        if node._parent_ is not None:
+            yield node._parent_, False
+        for future, waiter in (*(node._waiters_ or {}).items(), *_bystanders(node)):
+            if waiter is not None and future in (waiter._awaits_ or ()) and (waiting := _waiting(waiter)) is not None:
                 yield waiting
         return
     yield node, False
-    queue = node._commander._queue
+    queue = node._commander_._queue
     if queue.head is node:
         for job in queue:
             yield job, True

@@ -170,7 +170,7 @@ async def test_an_awaiter_that_is_cancelled_at_that_moment_does_not_swallow() ->
             await bad
 
         def cancel_after_waking() -> None:
-            task = waiting._task
+            task = waiting._task_
             assert task is not None
             asyncio.get_running_loop().call_soon(task.cancel)
 

@@ -277,7 +277,7 @@ async def test_any_error_in_a_callback_of_any_stage(
 
 @pytest.mark.parametrize("where", ["job", "handler", "goes on", "queued job", "deep"])
 @pytest.mark.parametrize("then", ["returns", "waits", "wants more", "raises"])
-async def test_exit_from_inside_a_node(where: str, then: str) -> None:
+async def test_exit_from_inside_a_node(where: str, then: str) -> None:  # noqa: C901  # a table of places and ways
     """TT-10. From any kind of node, whatever its body does next: the run ends, and says the result or the error."""
 
     async def leave() -> None:

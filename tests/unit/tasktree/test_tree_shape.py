@@ -141,7 +141,7 @@ def test_states_move_only_forward() -> None:
     for before in NodeState:
         for after in NodeState:
             node = Job()
-            node._state = before
+            node._state_ = before
             if after in legal.get(before, set()):
                 move(node, after)
                 assert node.state is after
