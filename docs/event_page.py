@@ -61,6 +61,11 @@ KINDS = {
         "the step had to wait for the database, which is back; the wait used no attempt",
         "`since`, `waited`: seconds, `error`: what the database said last",
     ),
+    "agent.payload_unreadable": (
+        "a step",
+        "the step had to wait for a worker that has the key or the blob of a value; the wait used no attempt",
+        "`since`, `waited`: seconds, `error`: what was missing",
+    ),
     "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
     "agent.decision_accepted": ("a visit", "a decision counts", "`command`, `reason`, `reviewer`"),
     "decision_ignored:ID": ("a visit", "a decision did not count", "`review_id`, `command`, `reviewer`, `why`"),

@@ -27,6 +27,7 @@
     │       ├── ConflictError         a row is not what this write may touch
     │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
     ├── UnreachableError              a server cannot be reached, or says that it is not ready
+    │   └── PayloadUnreadableError    a value of a history cannot be read or kept here: a key or a blob is missing
     ├── MigrationError                the schema cannot be brought up to date; names file, role or server
     └── LocalStackError               a local server cannot be started or joined
 
@@ -188,6 +189,11 @@ class PolicyUnavailableError(FatalError):
 
 class UnreachableError(CaseworkError):
     """A server cannot be reached, or it answers that it cannot serve now. Nothing was done, or it is not known."""
+
+
+class PayloadUnreadableError(UnreachableError):
+    """A value of a history cannot be read or kept by this process: its key, its blob or the blob store is missing. It
+    goes on where they are there; no step loses an attempt by it."""
 
 
 class MigrationError(CaseworkError):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from casework.children.family import kill_family
+from casework.cli import stack
 from casework.errors import LocalStackError
 from casework.settings import Secret, Settings, TemporalSettings
 
@@ -28,6 +29,7 @@ class LocalServers:
         outside = settings.temporal.address or settings.temporal.profile
         self._postgres: LocalPostgres | None = None if settings.database.url else LocalPostgres(home / "postgres")
         self._temporal: LocalTemporal | None = None if outside else LocalTemporal(home / "temporal")
+        self._blobs = stack.blobs_of(home)
         self._client: Client | None = None
 
     async def start(self, settings: Settings) -> Settings:
@@ -51,7 +53,8 @@ class LocalServers:
         if address:
             # Of the local server nothing but the address: keys and certificates are for servers outside.
             temporal = TemporalSettings(address=address, task_queue=settings.temporal.task_queue)
-            settings = replace(settings, temporal=temporal)
+            blobs = settings.histories.blobs or self._blobs
+            settings = replace(settings, temporal=temporal, histories=replace(settings.histories, blobs=blobs))
         self._client = await connect(settings)
         return settings
 

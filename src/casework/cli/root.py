@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("casework.cli.servers:worker", "Run a worker until it is told to stop."),
     "api": ("casework.cli.servers:api", "Serve the HTTP API until it is told to stop."),
     "engine": ("casework.cli.engine:engine", "Which Temporal the database's runs are in; accept another."),
+    "keys": ("casework.cli.keys:keys", "The keys by which values in histories are encrypted."),
     "migrate": ("casework.cli.servers:migrate", "Bring the database's tables up to date."),
 }
 """Each subcommand: where it is, and its line in the help, so that the help imports none of them."""

@@ -57,7 +57,7 @@ def find(settings: Settings) -> StackRecord:
 def joined(settings: Settings) -> Settings:
     """`settings` with the servers of the local stack where the environment names none."""
     stack = find(settings)
-    database, temporal = settings.database, settings.temporal
+    database, temporal, histories = settings.database, settings.temporal, settings.histories
     if database.url is None and stack.database_url is not None:
         # All three together: a stack's owner must not migrate a database that the environment names.
         database = replace(
@@ -68,7 +68,14 @@ def joined(settings: Settings) -> Settings:
         )
     if temporal.address is None and temporal.profile is None and stack.temporal_address is not None:
         temporal = replace(temporal, address=stack.temporal_address)
-    return replace(settings, database=database, temporal=temporal)
+        if histories.blobs is None:
+            histories = replace(histories, blobs=blobs_of(stack.home))
+    return replace(settings, database=database, temporal=temporal, histories=histories)
+
+
+def blobs_of(home: Path) -> Path:
+    """Where the local stack keeps large values; whole, since its processes may have other working folders."""
+    return home.absolute() / "blobs"
 
 
 def load() -> Settings:

@@ -8,7 +8,7 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile, ClientConnectConfig
 from temporalio.runtime import Runtime
 
-from casework.durable.converter import DATA_CONVERTER
+from casework.durable.converter import data_converter
 from casework.durable.tracing.client import RequestInterceptor
 from casework.errors import SettingsError, UnreachableError
 from casework.settings import Settings, TemporalSettings
@@ -29,13 +29,14 @@ async def connect(
     `runtime` is the SDK's own, where a worker serves metrics; else the process's default.
 
     Raises:
-        SettingsError: no address is known, or profile, file or certificate cannot be read.
+        SettingsError: no address is known; or profile, file, certificate or key file cannot be read.
         UnreachableError: nobody answers at the address within `timeout_s` seconds, or not in TLS as configured.
     """
     config = connect_config(settings.temporal)
     address = config.get("target_host", "")
+    converter = data_converter(settings.histories)
     connecting = Client.connect(
-        **config, data_converter=DATA_CONVERTER, lazy=lazy, interceptors=[RequestInterceptor()], runtime=runtime
+        **config, data_converter=converter, lazy=lazy, interceptors=[RequestInterceptor()], runtime=runtime
     )
     try:
         return await asyncio.wait_for(connecting, timeout_s)

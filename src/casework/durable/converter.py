@@ -13,6 +13,8 @@ from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
     CompositePayloadConverter,
     DataConverter,
+    DefaultFailureConverter,
+    DefaultFailureConverterWithEncodedAttributes,
     DefaultPayloadConverter,
     EncodingPayloadConverter,
     JSONPlainPayloadConverter,
@@ -20,6 +22,10 @@ from temporalio.converter import (
 )
 
 from casework import values
+from casework.durable.blobs import FolderBlobs
+from casework.durable.keys import KeyRing
+from casework.durable.payloads import Payloads
+from casework.settings import HistorySettings
 
 
 class _CanonicalJson(EncodingPayloadConverter):
@@ -59,5 +65,20 @@ class CaseworkPayloadConverter(CompositePayloadConverter):
         super().__init__(*kept, _CanonicalJson())
 
 
-DATA_CONVERTER = DataConverter(payload_converter_class=CaseworkPayloadConverter)
-"""Used by every client, worker and replayer of the project."""
+DATA_CONVERTER = DataConverter(payload_converter_class=CaseworkPayloadConverter, payload_codec=Payloads())
+"""Without a store for large values and without keys: says of such a value what is missing."""
+
+
+def data_converter(settings: HistorySettings) -> DataConverter:
+    """Used by every client, worker and replayer: values as JSON, offloaded and encrypted as the settings say.
+
+    Raises:
+        SettingsError: the key file is not there, can be read by others, or is none.
+    """
+    if settings.blobs is None and settings.keys is None:
+        return DATA_CONVERTER
+    keys = None if settings.keys is None else KeyRing(settings.keys)
+    blobs = None if settings.blobs is None else FolderBlobs(settings.blobs)
+    failures = DefaultFailureConverter if keys is None else DefaultFailureConverterWithEncodedAttributes
+    codec = Payloads(blobs, keys, settings.offload_bytes)
+    return dataclasses.replace(DATA_CONVERTER, payload_codec=codec, failure_converter_class=failures)

@@ -25,6 +25,7 @@ from temporalio.api.workflowservice.v1 import (
 )
 from temporalio.service import RPCError
 
+from casework.durable.sealed_failures import opened
 from casework.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ async def _in_hand(
 ) -> InHand | None:
     if found.workflow_execution_info.HasField("close_time"):
         return None
+    for each in found.pending_activities:
+        await opened(client.data_converter, each.last_failure)
     pending = tuple(_pending(each) for each in found.pending_activities)
     task = found.pending_workflow_task
     scheduled = found.HasField("pending_workflow_task") and (
@@ -167,6 +170,8 @@ async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_no
         timeout=PATIENCE,
     )
     events = list(tail.history.events)
+    for event in events:
+        await opened(client.data_converter, event.activity_task_failed_event_attributes.failure)
     due = min((_due(timer) for timer in _open_timers(events)), default=None)
     found = []
     for step, last in _last_words(events).items():

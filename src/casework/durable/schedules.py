@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
+from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleHandle,
     ScheduleIntervalSpec,
     ScheduleOverlapPolicy,
     SchedulePolicy,
@@ -21,9 +23,9 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
-from casework.durable import contracts
+from casework.durable import canary, contracts
 from casework.errors import UnreachableError
 
 log = logging.getLogger("casework.sweep")
@@ -41,14 +43,16 @@ async def ensure_sweep(client: Client, task_queue: str) -> None:
     One that is there is brought to what this release wants; whether it is paused is left to whoever paused it.
 
     Raises:
+        SettingsError: this worker cannot read what the others write.
         UnreachableError: the namespace does not exist or may not be used, or the engine cannot be reached.
     """
-    wanted = _sweep(task_queue)
     try:
-        try:
-            await client.create_schedule(sweep_id(task_queue), wanted)
-        except ScheduleAlreadyRunningError:
-            await _bring_up_to_date(client, task_queue, wanted)
+        if await _is_there(client, task_queue):
+            return
+        with contextlib.suppress(ScheduleAlreadyRunningError):
+            await client.create_schedule(sweep_id(task_queue), _sweep(task_queue, await canary.left(client)))
+            return
+        await _is_there(client, task_queue)
     except RPCError as error:
         raise UnreachableError(
             f"Temporal does not take the schedule of the sweep ({error.status.name}: {error.message:.200}). Does the "
@@ -77,7 +81,9 @@ async def _keep(client: Client, task_queue: str, every_s: float) -> None:
     while True:
         await asyncio.sleep(every_s)
         try:
-            await client.create_schedule(sweep_id(task_queue), _sweep(task_queue))
+            if await _is_there(client, task_queue):
+                continue
+            await client.create_schedule(sweep_id(task_queue), _sweep(task_queue, await canary.left(client)))
             log.warning("the schedule %s was gone and is there again", sweep_id(task_queue))
         except ScheduleAlreadyRunningError:
             continue
@@ -85,19 +91,33 @@ async def _keep(client: Client, task_queue: str, every_s: float) -> None:
             log.warning("whether the sweep is scheduled could not be seen: %s", error)
 
 
-async def _bring_up_to_date(client: Client, task_queue: str, wanted: Schedule) -> None:
+async def _is_there(client: Client, task_queue: str) -> bool:
+    """Whether the schedule is there; then it is as this release wants it, and what its workers write can be read."""
     handle = client.get_schedule_handle(sweep_id(task_queue))
-    found = (await handle.describe()).schedule
-    action = found.action
-    same = (
+    try:
+        found = (await handle.describe()).schedule
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    memo = found.action.memo if isinstance(found.action, ScheduleActionStartWorkflow) else None
+    fresh = await canary.check(client, memo)
+    if not fresh or not _same(found, task_queue):
+        await _bring_up_to_date(handle, _sweep(task_queue, await canary.left(client)))
+    return True
+
+
+def _same(found: Schedule, task_queue: str) -> bool:
+    wanted, action = _sweep(task_queue, {}), found.action
+    return (
         found.spec.intervals == wanted.spec.intervals
         and found.policy == wanted.policy
         and isinstance(action, ScheduleActionStartWorkflow)
         and (action.task_queue, action.execution_timeout) == (task_queue, SWEEP_LIMIT)
     )
-    if same:
-        return
 
+
+async def _bring_up_to_date(handle: ScheduleHandle, wanted: Schedule) -> None:
     def bring(current: ScheduleUpdateInput) -> ScheduleUpdate:
         wanted.state = current.description.schedule.state
         return ScheduleUpdate(wanted)
@@ -110,10 +130,14 @@ def sweep_id(task_queue: str) -> str:
     return f"{SWEEP_ID}-{task_queue}"
 
 
-def _sweep(task_queue: str) -> Schedule:
+def _sweep(task_queue: str, memo: Mapping[str, Payload]) -> Schedule:
     return Schedule(
         action=ScheduleActionStartWorkflow(
-            contracts.SWEEP_WORKFLOW, id=sweep_id(task_queue), task_queue=task_queue, execution_timeout=SWEEP_LIMIT
+            contracts.SWEEP_WORKFLOW,
+            id=sweep_id(task_queue),
+            task_queue=task_queue,
+            execution_timeout=SWEEP_LIMIT,
+            memo=memo,
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=SWEEP_EVERY)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=SWEEP_EVERY),

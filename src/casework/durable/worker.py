@@ -28,6 +28,7 @@ from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.services import Services
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
+from casework.durable.blob_sweep import kept_blobs
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.engines import require_own
@@ -167,7 +168,8 @@ async def run_worker(app: App, settings: Settings) -> None:
 
     Raises:
         SettingsError: traces or metrics are asked for, and cannot be had as the settings say; or the engine that the
-            settings name is not the one that the database's runs are in.
+            settings name is not the one that the database's runs are in; or what the other workers write into
+            histories cannot be read here.
         StoreUnavailableError: the database cannot be reached at the start.
         UnreachableError: Temporal cannot be reached at the start, or the metrics' address not be listened on.
     """
@@ -191,7 +193,7 @@ async def _work(
         await require_own(db, client)
         services = Services(db, app, models_of(app, settings), settings)
         sweep = kept_sweep(client, settings.temporal.task_queue)
-        async with sweep, make_worker(client, services, settings, watching=watching):
+        async with sweep, kept_blobs(client), make_worker(client, services, settings, watching=watching):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)
             await stop.wait()
             log.info("worker is draining")

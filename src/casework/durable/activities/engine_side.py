@@ -21,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from casework.durable import contracts
 from casework.durable.client import CALL_TIMEOUT
 from casework.durable.contracts import RunEnd, RunStart
+from casework.durable.sealed_failures import opened
 from casework.values import clean, instant, shortened
 
 PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
@@ -119,6 +120,7 @@ class EngineSide:
 
     async def _result(self, closing: HistoryEvent) -> str:
         if closing.HasField("workflow_execution_failed_event_attributes"):
+            await opened(self._client.data_converter, closing.workflow_execution_failed_event_attributes.failure)
             return f"the run is FAILED: {closing.workflow_execution_failed_event_attributes.failure.message}".rstrip(
                 "."
             )

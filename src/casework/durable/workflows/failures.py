@@ -9,7 +9,7 @@ from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
 from casework.agents import scrub
 from casework.durable import contracts
-from casework.errors import CaseworkError, StoreUnavailableError
+from casework.errors import CaseworkError, PayloadUnreadableError, StoreUnavailableError
 from casework.values import clean, shortened
 
 GROUP_TOLD = 3
@@ -107,6 +107,13 @@ def store_unavailable(error: ActivityError) -> bool:
     """Whether the step could not reach the database; then nothing was done."""
     cause = error.cause
     return isinstance(cause, ApplicationError) and cause.type == StoreUnavailableError.__name__
+
+
+def unreadable(error: ActivityError) -> bool:
+    """Whether a worker could not read what the step was given, or not keep what it gave: it lacks a key or a blob. What
+    was done is in the ledger. The SDK puts an error of its own around the first."""
+    causes = (error.cause, None if error.cause is None else error.cause.__cause__)
+    return any(isinstance(each, ApplicationError) and each.type == PayloadUnreadableError.__name__ for each in causes)
 
 
 def timed_out(error: ActivityError) -> bool:

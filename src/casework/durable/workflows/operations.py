@@ -29,6 +29,7 @@ from casework.durable.workflows.failures import (
     step_failure,
     store_unavailable,
     timed_out,
+    unreadable,
 )
 from casework.durable.workflows.journal import Journal, now
 from casework.projection import Parcel, StepEntry
@@ -57,11 +58,12 @@ TELLS_STORE_WAITS = "tells-store-waits"
 
 
 class StoreWait:
-    """How long one step has waited for the database."""
+    """How long one step has waited for the database, or for a worker that has what it needs."""
 
     def __init__(self) -> None:
         self.since: datetime | None = None
         self.pauses = 0
+        self.kind = "agent.store_unavailable"
         self._reason = ""
 
     async def pause(self, error: ActivityError) -> None:
@@ -113,7 +115,8 @@ class Operations:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise
-                if store_unavailable(error) or _hangs(policy, error):
+                if store_unavailable(error) or _hangs(policy, error) or unreadable(error):
+                    wait.kind = "agent.payload_unreadable" if unreadable(error) else "agent.store_unavailable"
                     await wait.pause(error)
                 elif never_started(error) and queued < QUEUED_LIMIT:
                     queued += 1
@@ -131,7 +134,7 @@ class Operations:
     def _tell(self, path: str, wait: StoreWait) -> None:
         # Histories of releases that told nothing have no marker here, and their outbox no further entry.
         if wait.since is not None and workflow.patched(TELLS_STORE_WAITS):
-            self._journal.event(path, "agent.store_unavailable", wait.told())
+            self._journal.event(path, wait.kind, wait.told())
 
     def _give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
         if policy is policies.STORE:
