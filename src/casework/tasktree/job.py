@@ -14,7 +14,7 @@ from casework.tasktree.context import HERE
 from casework.tasktree.errors import NotAJobError, NotAsyncError, ReservedNameError
 from casework.tasktree.handlers import HandlerNode, placed_under
 from casework.tasktree.limits import arm
-from casework.tasktree.mechanics import adopt, body_failed, body_over, disown, launch
+from casework.tasktree.mechanics import adopt, body_failed, body_over, disown
 from casework.tasktree.node import TaskNode
 from casework.tasktree.paths import checked_name
 from casework.tasktree.queue import checked_priority
@@ -125,8 +125,14 @@ class Job(TaskNode):
 
     def _launch(self) -> None:
         """Start the body, in the context that the Job was submitted in."""
-        launch(self, self._context_)
+        context = self._context_
         del self._context_
+        body = self._drive()
+        try:
+            self._task_ = self._commander_._create_task(body, name=self._name_, context=context)
+        except BaseException:
+            body.close()
+            raise
 
     def _never_started(self) -> None:
         self._commander_._dropped += 1
@@ -160,8 +166,8 @@ def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
     if priority:
         checked_priority(priority)
     place = placed_under(job, parent)
-    if place._state_ is NodeState.ACTIVE:
-        check_place(place, job)
+    if place._state_ is NodeState.ACTIVE and (head := place._commander_._queue.head) is not None and head._awaits_:
+        check_place(place, job, head)
     adopt(place, job)
     job._context_ = contextvars.copy_context()
     try:

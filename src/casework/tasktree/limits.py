@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from casework.tasktree.errors import OptionError, TimeLimitError
-from casework.tasktree.mechanics import doom_children, launch
+from casework.tasktree.mechanics import disown, doom_children
 from casework.tasktree.paths import path_of
 from casework.tasktree.states import BODY_OVER, DOOMED, FAILED, HOLDS, LENT, SEALED, NodeState
 
@@ -119,7 +119,13 @@ class Slots:
         context = None if rare is None else rare.context
         if rare is not None:
             rare.context = None
-        launch(node, context)
+        body = node._drive()
+        try:
+            node._task_ = node._commander_._create_task(body, name=node._name_, context=context)
+        except BaseException:
+            body.close()
+            disown(node)  # no more stack or memory: as if it had not been called
+            raise
 
 
 def slots_for(most: object) -> Slots | None:

@@ -11,9 +11,9 @@ an error that no awaiter took is handed to the parent, and only then is the pare
 from __future__ import annotations
 
 import asyncio
-from asyncio import get_running_loop
+from asyncio import _get_running_loop
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
 from casework.tasktree.counters import take_place
@@ -49,10 +49,6 @@ from casework.tasktree.states import (
 )
 
 if TYPE_CHECKING:
-    import contextvars
-
-    from casework.tasktree.handlers import HandlerNode
-    from casework.tasktree.job import Job
     from casework.tasktree.node import TaskNode
 
 Keep = Literal["all", "failed", "none"]
@@ -87,11 +83,7 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
     if parent._state_ is not _ACTIVE or parent._flags_ & REFUSES or parent._commander_._flags_ & REFUSES:
         raise refusal(parent, node)
     commander = parent._commander_
-    try:
-        in_loop = get_running_loop() is commander._loop
-    except RuntimeError:
-        in_loop = False
-    if not in_loop:
+    if _get_running_loop() is not commander._loop:
         commander._check_loop(node)
     if commander._is_unwinding is not None:
         commander._stop_if_dropped()
@@ -112,16 +104,6 @@ def adopt(parent: TaskNode, node: TaskNode) -> None:
     parent._open_ += 1
     if node._callbacks_ is not None:
         commander._note_ender(node)
-
-
-def launch(node: HandlerNode[Any] | Job, context: contextvars.Context | None = None) -> None:
-    """Make the task that runs the body of `node`."""
-    body = node._drive()
-    try:
-        node._task_ = node._commander_._create_task(body, name=node._name_, context=context)
-    except BaseException:
-        body.close()
-        raise
 
 
 def disown(node: TaskNode) -> None:

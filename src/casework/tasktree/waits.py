@@ -65,14 +65,13 @@ def wait_as(
         yield from slots.take(waiter)
 
 
-def check_place(parent: TaskNode, job: Job) -> None:
-    """That `job` may be queued as a child of `parent`, beside the body whose turn it is.
+def check_place(parent: TaskNode, job: Job, head: Job) -> None:
+    """That `job` may be queued as a child of `parent`, beside `head`, whose turn it is and whose body waits.
 
     Raises:
         EndlessWaitError: that body waits for `parent` to end, and so for `job`, which would be queued behind it.
     """
-    head = parent._commander_._queue.head
-    if head is None or not head._awaits_ or not _leads((head, True), (parent, False)):
+    if not _leads((head, True), (parent, False)):
         return
     raise EndlessWaitError(
         f"{job!r} cannot be queued below {parent!r}: {head!r} waits for that to end, and its body holds the queue. "
