@@ -145,6 +145,12 @@ async def waits(seconds: int) -> None:
     await asyncio.sleep(seconds)
 
 
+@free_tree("in-thread", version=1)
+async def in_thread(_: TreeContext) -> str:
+    """Starts a thread."""
+    return await asyncio.to_thread(str, 1)
+
+
 @free_tree("own-cancel", version=1)
 async def own_cancel(_: TreeContext) -> None:
     """Raises what only the engine should."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -164,11 +165,22 @@ async def test_a_run_that_is_cancelled_with_a_call_in_flight(house: House) -> No
         assert states == {"waiting.1/weigh.1": "COMPLETED", "waiting.1/one_ask.1/model.1": "FAILED"}
 
 
-async def test_the_root_error_is_told_with_its_path(house: House) -> None:
-    """DA-19, TT-18. The run's failure is the error itself, and where it arose."""
+def place_of(words: str) -> str:
+    """The line of the trees' module that holds `words`, as a failure names it."""
+    lines = Path(free_trees.__file__).read_text(encoding="utf-8").splitlines()
+    return f"free_trees.py:{next(n for n, line in enumerate(lines, 1) if words in line)}"
+
+
+def told_in_log(caplog: pytest.LogCaptureFixture, *words: str) -> int:
+    return sum(all(word in record.getMessage() for word in words) for record in caplog.records)
+
+
+async def test_the_root_error_is_told_with_its_path(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """DA-19, TT-18. The run's failure is the error itself, and where it arose: path, and line of the user's code."""
     async with house.with_app(app) as busy:
         run_id, row = await failed(busy, "failing")
-        assert row.failure == "failing.1/Deep.1: LookupError: no such thing"
+        assert row.failure == f"failing.1/Deep.1: LookupError: no such thing ({place_of('no such thing')} in fail)"
+        assert told_in_log(caplog, "LookupError: no such thing", "free_trees.py") == 1
         kinds = [(event.path, event.kind) for event in await busy.events(run_id)]
         assert ("failing.1/Deep.1", "agent.node_failed") in kinds
         with pytest.raises(WorkflowFailureError):
@@ -179,9 +191,11 @@ async def test_the_root_error_is_told_with_its_path(house: House) -> None:
     ("name", "told"),
     [
         ("stubborn", "stubborn.1/unheard_of.1: There is no tool 'unheard_of'"),
-        ("clock", "time.time"),
-        ("dice", "random.random"),
-        ("reader", "open"),
+        ("clock", "time.time.__call__ is refused in the code of a free tree. Use a tool"),
+        ("dice", "in dice)"),
+        ("reader", "in reader)"),
+        ("in-thread", "run_in_executor (a thread, a process or a connection) is refused in the code of a free tree"),
+        ("in-thread", "in in_thread)"),
         ("own-cancel", "CancelledError"),
         ("weird", "the result of free tree 'weird' cannot be stored"),
         ("endless", "a free tree is stopped at 60 events"),

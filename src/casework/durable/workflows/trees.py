@@ -15,6 +15,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
     from casework.durable.contracts import RunEnd, RunStart
+    from casework.durable.workflows import tree_faults
     from casework.durable.workflows.failures import only_cancelled, root_failure
     from casework.durable.workflows.rolling import uncancel
     from casework.durable.workflows.shell import RunFile, RunShell, is_unwinding
@@ -60,6 +61,10 @@ class TreeRun(RunShell):
             if is_unwinding() or self._asked_to_end():
                 raise
             return RunEnd("FAILED", failure=self._fault or OWN_CANCEL)
+        except Exception as error:  # as what its module raises when it is loaded
+            if is_unwinding() or only_cancelled(error):
+                raise
+            return self._failed(error)
         finally:
             if self._fault is not None and not is_unwinding():
                 uncancel()
@@ -82,7 +87,7 @@ class TreeRun(RunShell):
         except NodeFailedError as error:
             if self._fault is None and only_cancelled(error.__cause__ or error):
                 raise asyncio.CancelledError from error
-            return RunEnd("FAILED", failure=self._fault or _told(error))
+            return self._failed(error)
         finally:
             self._over = True
             events.close()
@@ -109,6 +114,12 @@ class TreeRun(RunShell):
         self._file.journal.output(job.path, RESULT, 1, made)
         return RunEnd("COMPLETED")
 
+    def _failed(self, error: Exception) -> RunEnd:
+        if self._fault is not None:
+            return RunEnd("FAILED", failure=self._fault)
+        tree_faults.log(error)
+        return RunEnd("FAILED", failure=tree_faults.told(error))
+
     def _stop(self, fault: str) -> None:
         """End the run by `fault`; the first counts."""
         if self._fault is None and self._cancel is None:
@@ -120,9 +131,3 @@ class TreeRun(RunShell):
         """Whether a person, or the engine's own interface, has asked the run to end."""
         main = asyncio.current_task()
         return self._cancel is not None or (self._fault is None and main is not None and main.cancelling() > 0)
-
-
-def _told(error: NodeFailedError) -> str:
-    """The reason of a failure, with its place in the tree where the reason does not begin with it."""
-    reason = root_failure(error)
-    return reason if reason.startswith(error.path) else f"{error.path}: {reason}"
