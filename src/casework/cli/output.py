@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,24 +25,52 @@ def emit_json(value: Plain) -> None:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], empty: str) -> None:
-    """Rows under headings; `columns` is heading by key. With no rows the sentence `empty`."""
+    """Rows under headings; `columns` is heading by key. With no rows the sentence `empty`.
+
+    On a terminal long cells are cut; for a program that reads them, or a file, they stay whole.
+    """
     if not rows:
         click.echo(empty)
         return
-    cells = [list(columns.values())] + [[cell(row.get(key)) for key in columns] for row in rows]
+    cut = on_terminal()
+    cells = [list(columns.values())] + [[_shown(key, row.get(key), cut) for key in columns] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     for line in cells:
         click.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
 
+def on_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()
+
+
+def _shown(key: str, value: Any, cut: bool) -> str:
+    if not cut:
+        return _line(value)
+    return path_cell(value) if key == "path" else cell(value)
+
+
 def cell(value: Any, limit: int = 60) -> str:
     """A value in a table: one bounded line without control characters, nothing for None."""
+    text = _line(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def path_cell(value: Any, limit: int = 60) -> str:
+    """A path in a table. Where it is too long its begin is left out, as its end tells it from its siblings."""
+    text = _line(value)
+    if len(text) <= limit:
+        return text
+    end = text[1 - limit :]
+    return "…" + end[max(end.find("/"), 0) :]
+
+
+def _line(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
         value = dumps(value)
-    text = safe(" ".join(str(value).split()))
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return safe(" ".join(str(value).split()))
 
 
 def safe(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from casework.cli import exits
-from casework.cli.output import cell, emit_json, gist, json_option, table, when
+from casework.cli.output import emit_json, gist, json_option, table, when
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,10 +30,7 @@ def list_(limit: int, cursor: str | None, as_json: bool) -> None:
         page = api.get("/v1/reviews", limit=limit, cursor=cursor)
     if as_json:
         return emit_json(page)
-    rows = [
-        {**item, "since": when(item["created_at"]), "says": cell(gist(item["recommendation"]))}
-        for item in page["items"]
-    ]
+    rows = [{**item, "since": when(item["created_at"]), "says": gist(item["recommendation"])} for item in page["items"]]
     table(rows, _COLUMNS, "Nothing waits for a person.")
     if page["next_cursor"]:
         click.echo(f"More: --cursor {page['next_cursor']}", err=True)

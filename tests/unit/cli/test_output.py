@@ -28,6 +28,33 @@ def test_a_table_has_headings_and_columns(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out == "none\n"
 
 
+PATHS = [f"panel.1/{'deeper.1/' * 9}parse_stream_response.{n}" for n in (1, 2)]
+ROWS = [{"path": path, "error": "e" * 100} for path in PATHS]
+COLUMNS = {"path": "STEP", "error": "ERROR"}
+
+
+def test_a_table_for_a_program_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(ROWS, COLUMNS, "none")
+    assert capsys.readouterr().out.splitlines()[1:] == [f"{path}  {'e' * 100}" for path in PATHS]
+
+
+def test_on_a_terminal_a_path_keeps_its_end_and_an_error_its_begin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "on_terminal", lambda: True)
+    output.table(ROWS, COLUMNS, "none")
+    shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [path[:10] for path, _ in shown] == ["…/deeper.1"] * 2
+    assert [path[-24:] for path, _ in shown] == ["/parse_stream_response.1", "/parse_stream_response.2"]
+    assert all(len(path) <= 60 and error == "e" * 59 + "…" for path, error in shown)
+
+
+def test_a_path_of_one_long_name_keeps_its_end() -> None:
+    assert output.path_cell("x" * 100 + ".2") == "…" + "x" * 57 + ".2"
+    assert output.path_cell("short.1/path.2") == "short.1/path.2"
+    assert output.path_cell(None) == ""
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
