@@ -18,9 +18,10 @@ def print_run(run: Mapping[str, Any]) -> None:
     outcome = f", outcome {told(run['outcome'])}" if run.get("outcome") else ""
     click.echo(f"Status {run['status']}{outcome}; turn {run['turn']} of {run['turn_limit']}; user {told(run['user'])}")
     click.echo(f"Started {when(run['created_at'])}; {_now(run)}")
-    for name in ("failure", "incident"):
-        if run.get(name):
-            click.echo(f"{name.capitalize()}: {told(run[name])}")
+    if run.get("failure"):
+        click.echo(f"Failure: {told(run['failure'])}")
+    if run.get("incident"):
+        click.echo(f"Incident: {told(_untold(run['incident'], run['doing']['text']))}")
     click.echo(f"Input: {told(run['input'])}")
     evaluation = (run.get("policy") or {}).get("evaluation")
     _evidence({name: result for name, result in (run.get("evidence") or {}).items() if result != evaluation})
@@ -40,6 +41,14 @@ def _now(run: Mapping[str, Any]) -> str:
     due = f"; tried again at {when(doing['next_attempt_at'])}" if doing.get("next_attempt_at") else ""
     since = f" (since {when(doing['since'])})" if doing.get("kind") in _SINCE and doing.get("since") else ""
     return f"{told(doing['text'])}{since}{due}"
+
+
+def _untold(incident: Any, doing: str) -> Any:
+    """The incident without its reason, where that stands in what the run is doing."""
+    reason = incident.get("reason") if isinstance(incident, Mapping) else None
+    if not reason or str(reason) not in doing:
+        return incident
+    return {key: value for key, value in incident.items() if key != "reason"}
 
 
 _SINCE = {"waiting_for_person", "no_worker", "store_fault"}

@@ -54,6 +54,11 @@ def _one_line(text: str) -> str:
     return safe(" ".join(shortened(text, 600).split()))
 
 
+def _bare(reason: str) -> str:
+    """A reason that goes on in a sentence of ours, which has the full stop."""
+    return reason.rstrip().rstrip(".")
+
+
 @dataclass(frozen=True)
 class Stuck:
     """A run that does not move: which step of it, why, and since when."""
@@ -146,7 +151,7 @@ def sweep(found: LastSweep, now: datetime) -> Line:
             "sweep", BROKEN, "It is paused: lost runs are not found.", "Unpause its schedule in Temporal.", facts
         )
     if found.failure:
-        text = f"The last one, {when(facts['at'])}, failed: {found.failure}."
+        text = f"The last one, {when(facts['at'])}, failed: {_bare(found.failure)}."
         return Line("sweep", LOOK, text, "The next one tries again; look at the worker's log if it fails too.", facts)
     if found.report is None:
         return Line("sweep", FINE, "It is scheduled and has not ended yet for the first time.", None, facts)
@@ -214,7 +219,7 @@ def incidents(found: Sequence[HeldRun], count: int) -> Line:
     if not count:
         return Line("incidents", FINE, "No incident holds a run.")
     many = "1 run is" if count == 1 else f"{count} runs are"
-    named = "; ".join(f"{run.run_id}: {run.reason}" for run in found[:NAMED])
+    named = "; ".join(f"{run.run_id}: {_bare(run.reason)}" for run in found[:NAMED])
     remedy = "Mend what the reason names; the runs go on by themselves."
     return Line("incidents", BROKEN, f"{many} held by an incident: {named}.", remedy, {"runs": count})
 
@@ -225,9 +230,11 @@ def faults(found: Sequence[Stuck], asked: int) -> Line:
     if not found:
         return Line("faults", FINE, "No run waits for the database.", None, facts)
     many = "1 run waits" if len(found) == 1 else f"{len(found)} runs wait"
-    named = "; ".join(f"run {run.run_id} at {run.step or 'its next step'}: {run.reason}" for run in found[:NAMED])
+    named = "; ".join(
+        f"run {run.run_id} at {run.step or 'its next step'}: {_bare(run.reason)}" for run in found[:NAMED]
+    )
     remedy = "Mend what the database says; the runs go on by themselves and have used no attempt."
-    return Line("faults", BROKEN, f"{many} for the database: {named}", remedy, facts)
+    return Line("faults", BROKEN, f"{many} for the database: {named}.", remedy, facts)
 
 
 def queued(found: Sequence[Stuck], *, served: bool) -> Line:

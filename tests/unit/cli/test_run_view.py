@@ -41,6 +41,16 @@ def test_policy_is_a_table_and_told_once(capsys: pytest.CaptureFixture[str]) -> 
     assert "Recommendation\n  recommendation: refer\n  rationale: Thin file.\n" in out
 
 
+def test_the_reason_of_an_incident_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = "it waits in task queue 'x', which no worker takes."
+    held = {"kind": "unserved", "reason": reason, "at": "2026-11-30T11:41:22+00:00"}
+    out = shown(capsys, incident=held, doing={"text": f"an incident holds it: {reason}"})
+    assert out.count(reason) == 1
+    assert "Incident: at 2026-11-30T11:41:22+00:00, kind unserved\n" in out
+    out = shown(capsys, incident=held, doing={"text": "it ended"})
+    assert out.count(reason) == 1
+
+
 def test_times_have_a_zone_and_texts_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     given = {"command": "approve", "reviewer": "bo\x1b[2J", "at": "2026-11-30T12:41:22+01:00", "accepted": True,
              "reason": "two\nlines"}  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -11,7 +12,7 @@ from casework.cli import status_lines as lines
 from casework.durable.contracts import SweepReport
 from casework.durable.in_hand import Workers
 from casework.durable.last_sweep import LastSweep
-from casework.store.health import Work
+from casework.store.health import HeldRun, Work
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 NOTHING = Work(0, 0, 0, 0, None, 0, None, 0, 0, 0)
@@ -52,3 +53,14 @@ def test_workers_that_asked_lately_are_alive() -> None:
     gone = lines.workers("q", Workers({"a": NOW - timedelta(minutes=5)}), NOW)
     assert (gone.state, gone.remedy) == ("broken", "casework worker")
     assert lines.workers("q", None, NOW).state == "broken"
+
+
+@pytest.mark.parametrize("reason", ["its workers are gone; nothing is lost.", "its workers are gone; nothing is lost"])
+def test_a_line_that_goes_on_after_a_reason_has_one_full_stop(reason: str) -> None:
+    held = lines.incidents([HeldRun(UUID(int=7), reason)] * 2, 2)
+    waits = lines.faults([lines.Stuck("r-1", "look.1", reason, NOW)], 1)
+    swept = lines.sweep(replace(SWEPT, failure=reason), NOW)
+    for line in (held, waits, swept):
+        assert line.text.endswith("nothing is lost.")
+        assert ".." not in line.text
+        assert ".;" not in line.text
