@@ -67,6 +67,14 @@ KINDS = {
         "`since`, `waited`: seconds, `error`: what was missing",
     ),
     "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
+    "agent.wait_started": (
+        "a WAIT",
+        "the run waits, as intended, without a worker",
+        "`signal`: the one it waits for, `until`: when the time is up",
+    ),
+    "agent.wait_over": ("a WAIT", "it does not wait any more", "`timed_out`: whether the time was up"),
+    "agent.signal_received:ID": ("the run", "a signal came, and is kept until a WAIT takes it", "`name`, `by`"),
+    "agent.signal_refused:ID": ("the run", "a signal came, and too many are kept already", "`name`, `by`, `why`"),
     "agent.decision_accepted": ("a visit", "a decision counts", "`command`, `reason`, `reviewer`"),
     "decision_ignored:ID": ("a visit", "a decision did not count", "`review_id`, `command`, `reviewer`, `why`"),
     "decision_stale:ID": (

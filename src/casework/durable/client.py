@@ -26,7 +26,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from casework.durable import contracts
 from casework.durable.connection import connect
-from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Standing
+from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Signal, Standing
 from casework.durable.in_hand import InHand, Workers, in_hand, workers
 from casework.errors import FatalError, StateError, UnreachableError
 from casework.settings import HistorySettings, Settings
@@ -108,6 +108,15 @@ class RunClient:
             # An update that no worker has taken is not kept; a signal is. The run knows them by the same id.
             await self.decide(run_id, decision)
             return None
+
+    async def signal(self, run_id: str, signal: Signal) -> None:
+        """Send a signal for a WAIT node; it is kept for the run even while no worker is up.
+
+        Raises:
+            StateError: the run has ended.
+            UnreachableError: the engine cannot be reached; nothing was sent.
+        """
+        await _reached(self._handle(run_id).signal(contracts.NAMED_SIGNAL, signal, rpc_timeout=CALL_TIMEOUT))
 
     async def cancel(self, run_id: str, request: CancelRequest) -> None:
         """Ask the run to stop.

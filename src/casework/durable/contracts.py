@@ -24,6 +24,8 @@ DECIDE_SIGNAL = "decide"
 DECIDE_UPDATE = "decide_and_confirm"
 CANCEL_SIGNAL = "cancel"
 TELL_AGAIN_SIGNAL = "tell_again"
+NAMED_SIGNAL = "signal"
+"""The engine's signal that brings those that WAIT nodes wait for, each with its name."""
 STATE_QUERY = "state"
 STANDING_QUERY = "standing"
 EVENTS_A_SECOND = 1000
@@ -237,6 +239,16 @@ class DecisionReply:
 
     accepted: bool
     reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal for a WAIT node. The same `signal_id` is the same signal; `by` is who sent it."""
+
+    name: str
+    signal_id: str
+    by: str
+    payload: Any = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from casework.graph.problems import Problem, named
 from casework.store import workflows
 from casework.store.database import Database
 
-CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL")
+CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL", "WAIT")
 """Node types that a durable run carries out. The others run locally, and are refused here."""
 
 

@@ -154,6 +154,8 @@ def from_plain(data: Mapping[str, Any]) -> Entry:
     cls = _KINDS[data["entry"]]
     known = {f.name for f in fields(cls)}
     values = {name: value for name, value in data.items() if name in known}
+    if cls is ContextEntry:
+        values.setdefault("value", None)  # an output that is null was left out
     if cls is ReviewEntry:
         values["decisions"] = tuple(values["decisions"])
     return cls(**values)

@@ -16,8 +16,10 @@ SPEC = """spec:
   initialNode: n
   nodes:
     - id: n
-      type: wait
-      duration: PT1M
+      type: map
+      outputKey: v
+      items: "[1]"
+      branches: [{id: b, type: wait, duration: PT1M}]
 """
 
 
@@ -31,6 +33,6 @@ async def test_later_node_types_say_so(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         await publish(app, nobody)
     assert str(caught.value) == (
-        f"{file}:8: spec.nodes[0].type: AiWorkflow 'later': node 'n': node type WAIT is not available in this release "
+        f"{file}:8: spec.nodes[0].type: AiWorkflow 'later': node 'n': node type MAP is not available in this release "
         "for durable runs. Run it with `casework runs start --local`."
     )

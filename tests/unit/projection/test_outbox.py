@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from casework.projection import DecisionEntry, Entry, EventEntry, Outbox, ReviewEntry, RunEntry, from_plain, to_plain
+from casework.projection import (
+    ContextEntry,
+    DecisionEntry,
+    Entry,
+    EventEntry,
+    Outbox,
+    ReviewEntry,
+    RunEntry,
+    from_plain,
+    to_plain,
+)
 
 AT = "2026-01-01T00:00:00.000000+00:00"
 
@@ -84,3 +94,9 @@ def test_what_is_dropped_is_not_confirmed() -> None:
     outbox = Outbox()
     outbox.add(event(1), event(2))
     assert (outbox.drop(), len(outbox), outbox.confirmed, outbox.dropped) == (2, 0, 0, 2)
+
+
+def test_an_output_that_is_null_is_read_again() -> None:
+    """DA-5. A tool may give nothing, and so may a wait: the entry holds without its value."""
+    entry = ContextEntry("look.1", "found", 1, None, "2026-01-01T00:00:00.000000Z")
+    assert from_plain(to_plain(entry)) == entry

@@ -12,6 +12,7 @@ from typing import Any
 
 from casework.durable.contracts import Decision, DecisionReply
 from casework.durable.workflows.journal import Journal, now
+from casework.durable.workflows.signals import Signals
 from casework.projection import DecisionEntry, StepEntry
 from casework.review import Ignored, OpenReview, judge
 from casework.values import content_hash
@@ -32,6 +33,8 @@ class Inbox:
         self._answers: dict[str, tuple[str, DecisionReply]] = {}  # with the hash of the decision that it answers
         self.accepted: Decision | None = None
         """The decision that the graph has not acted on yet."""
+        self.signals = Signals(journal)
+        """What WAIT nodes wait for."""
 
     def ask(self, path: str, review: OpenReview) -> None:
         """From now on `review` is the one that may be answered."""
@@ -50,6 +53,7 @@ class Inbox:
             "paths": self._paths,
             "answers": _remembered(self._answers),
             "accepted": None if self.accepted is None else asdict(self.accepted),
+            "signals": self.signals.carried(),
         }
 
     def take_over(self, carried: Mapping[str, Any]) -> None:
@@ -62,6 +66,7 @@ class Inbox:
             self._answers[decision_id] = known, DecisionReply(accepted, reason)
         if carried["accepted"] is not None:
             self.accepted = Decision(**carried["accepted"])
+        self.signals.take_over(carried.get("signals", {}))
 
     def receive(self, decision: Decision) -> DecisionReply:
         """Judge a decision; the same one again gets the first answer, its id for another one is refused."""

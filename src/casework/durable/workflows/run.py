@@ -14,11 +14,12 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
-    from casework.durable.contracts import RunEnd, RunStart
+    from casework.durable.contracts import RunEnd, RunStart, Signal
+    from casework.durable.workflows.casefile import CaseFile, Due
     from casework.durable.workflows.failures import VisitFailedError
     from casework.durable.workflows.rolling import asked_to_end, uncancel
     from casework.durable.workflows.shell import RunShell, is_unwinding
-    from casework.durable.workflows.visits import CaseFile, Due, visit_for
+    from casework.durable.workflows.visits import visit_for
     from casework.graph import commands, engine
     from casework.graph.state import EngineState
     from casework.tasktree import Commander, submit
@@ -60,7 +61,7 @@ class CaseRun(RunShell):
                 if file.rolling.due():
                     await self._roll_over(tree, state)
         if isinstance(command, commands.Fail):
-            return RunEnd("FAILED", failure=_at(command))
+            return RunEnd("FAILED", failure=command.told)
         return RunEnd("COMPLETED", outcome=command.outcome)
 
     def _begin(self, start: RunStart) -> engine.Step:
@@ -111,8 +112,7 @@ class CaseRun(RunShell):
     async def _roll_over(self, tree: Commander, state: EngineState) -> None:
         await self._file.rolling.over(state, tree, lambda: self._cancel)
 
-
-def _at(command: commands.Fail) -> str:
-    """The reason of a failure with its node, where the reason does not name it."""
-    named = command.node is None or command.reason.startswith(command.node) or repr(command.node) in command.reason
-    return command.reason if named else f"{command.node}: {command.reason}"
+    @workflow.signal(name=contracts.NAMED_SIGNAL)
+    def signalled(self, signal: Signal) -> None:
+        """A signal that a WAIT node waits for, or will wait for."""
+        self._file.inbox.signals.receive(signal)
