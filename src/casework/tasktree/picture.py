@@ -22,7 +22,7 @@ _LABEL_COLUMNS = 46  # for indentation and name
 _LEVELS = 8  # that are shown by indentation
 _CHART = 640
 _AFTER = 110  # right of the chart, for the length of the last bar
-_FONT = 'font-family="monospace" font-size="12"'
+_FONT = 'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="12"'
 _INK, _PALE = "#1f2328", "#6e7781"
 # Told apart without colour, too: by the border, and by the mark before the name.
 _LOOKS = {

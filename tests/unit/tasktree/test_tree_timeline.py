@@ -293,3 +293,10 @@ async def test_bars_lie_within_their_parents() -> None:
     for entry in entries[1:]:
         parent = entries[entry["parent"]]
         assert parent["began"] <= entry["began"] <= entry["ended"] <= parent["ended"]
+
+
+def test_the_picture_names_fonts_that_some_system_has() -> None:
+    """TT-21. Widths are those of a fixed pitch, so each system gets one of its own; the general word comes last."""
+    fonts = str(ElementTree.fromstring(svg_timeline([])).get("font-family")).split(", ")
+    assert len(fonts) > 2
+    assert fonts[-1] == "monospace"
