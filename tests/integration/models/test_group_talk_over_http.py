@@ -180,3 +180,15 @@ def test_the_stream_is_in_the_services_form() -> None:
     assert counted.text.count('"usage":null') == 4
     assert counted.text.count('"total_tokens":15') == 1
     assert refused.status_code == 400
+
+
+def test_the_command_names_the_address_where_nobody_answers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """TT-24. (b) Of an endpoint that is away: which one, in one sentence."""
+    url = "http://127.0.0.1:1/v1"  # where nobody listens
+    assert command.main(["--model", "any", "--base-url", url]) == 1
+    said = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("It ends: "))
+    assert url in said
+    assert ".." not in said
+    assert ".)" not in said

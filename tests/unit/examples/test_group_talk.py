@@ -6,6 +6,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -375,13 +376,20 @@ def test_the_command_prints_the_talk_and_draws_the_tree(capsys: pytest.CaptureFi
 
 
 def test_the_command_refuses_what_cannot_be(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """TT-24. With words that say what to do."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert command.main(["--opening", "/no/such/file"]) == 2
+    told = "The opening '/no/such/file' cannot be read: No such file or directory. Name a text file.\n"
+    assert capsys.readouterr().err == told
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    assert command.main(["--opening", str(tmp_path / "binary")]) == 2
+    assert "is no text in UTF-8" in capsys.readouterr().err
     assert command.main(["--model", "any"]) == 2
-    assert "Set OPENAI_API_KEY" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Set OPENAI_API_KEY" in said
+    assert "--base-url" in said
     for wrong in (["--rounds", "-1"], ["--base-url", "http://127.0.0.1:1/v1"]):
         with pytest.raises(SystemExit):
             command.main(wrong)

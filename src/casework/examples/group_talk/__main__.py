@@ -49,11 +49,13 @@ def options(words: list[str] | None = None) -> argparse.Namespace:
 
 async def hold(given: argparse.Namespace) -> int:
     """Hold the talk; 0 if it came to an end of its own."""
-    opening = OPENING if given.opening is None else given.opening.read_text(encoding="utf-8").strip()
+    opening = OPENING if given.opening is None else _read(given.opening)
     async with AsyncExitStack() as stack:
         voices: Voices = ScriptedVoices(SCRIPTS, given.pace)
+        asked = ""
         if given.model:
-            voices = await stack.enter_async_context(EndpointVoices(given.model, given.base_url))
+            voices = await stack.enter_async_context(endpoint := EndpointVoices(given.model, given.base_url))
+            asked = f" (asked: {endpoint.address})"
         manager = seat(GroupTalkManager(voices, opening, rounds=given.rounds, hear=Paper().hear))
         commander = Commander()
         failed = None
@@ -61,10 +63,20 @@ async def hold(given: argparse.Namespace) -> int:
             await commander.run(manager)
         except NodeFailedError as fault:
             failed = fault.__cause__
-    print(f"It ends: {manager.end_reason if failed is None else failed}.\n")
+    why = manager.end_reason if failed is None else f"{str(failed).rstrip('.')}{asked}"
+    print(f"It ends: {why}.\n")
     show_rounds(manager)
     print(commander.render())
     return 0 if failed is None else 1
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ValueError(f"The opening {str(file)!r} cannot be read: {error.strerror}. Name a text file.") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"The opening {str(file)!r} is no text in UTF-8: {error}. Name a text file.") from error
 
 
 def show_rounds(manager: GroupTalkManager) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from casework.agents.scrub import scrubbed
 from casework.examples.group_talk.parts import Heard, Role
 from casework.tasktree import words_in
 
@@ -32,7 +33,10 @@ class EndpointVoices:
     def __init__(self, model: str, base_url: str | None = None, timeout: float = TIMEOUT) -> None:
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and base_url is None:
-            raise ValueError("A model needs a key or an address. Set OPENAI_API_KEY, or name the address.")
+            raise ValueError(
+                "A model needs a key, or an endpoint that asks for none. Set OPENAI_API_KEY, or name the endpoint's "
+                "address by --base-url (base_url)."
+            )
         self._model = model
         self._options: dict[str, Any] = {"api_key": key or _NO_KEY, "base_url": base_url, "timeout": timeout}
         self._client: AsyncOpenAI | None = None
@@ -51,6 +55,11 @@ class EndpointVoices:
                     yield words
         finally:
             await stream.close()
+
+    @property
+    def address(self) -> str:
+        """Where the model is asked, without user and password."""
+        return scrubbed(str(self._made().base_url), {})
 
     def _made(self) -> AsyncOpenAI:
         if self._client is None:
