@@ -16,7 +16,6 @@ from opentelemetry import trace
 
 from casework.agents import tool
 from casework.api import build, create_app
-from casework.durable.client import RunClient
 from casework.durable.worker import make_worker, watchers
 from casework.settings import DatabaseSettings, Secret, TelemetrySettings
 from casework.store import tokens
@@ -27,6 +26,7 @@ from casework.values import loads
 from tests.integration.durable.apps import asking, errand
 from tests.integration.durable.collector import Collector, Seen, collecting
 from tests.integration.durable.conftest import APPLICATION, TENANT, House
+from tests.integration.durable.parts import early, parts_of
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -68,7 +68,7 @@ class Traced:
 async def traced(house: House, url: str, *, cache_size: int = 500) -> AsyncIterator[Traced]:
     tracer = start_tracing(TelemetrySettings(endpoint=url), "casework-test")
     assert tracer is not None
-    runs = RunClient(house.client, house.settings.temporal.task_queue)
+    runs = house.runs
     settings = replace(house.settings, worker=replace(house.settings.worker, cache_size=cache_size))
     async with await Database.open(house.dsn, role=None, max_size=1) as admin, admin.transaction() as conn:
         token = await tokens.create(conn, "rita-the-reviewer", TENANT, ["admin"])
@@ -126,6 +126,27 @@ async def test_a_case_is_one_trace_from_the_request_to_the_approval(house: House
     assert attempt.attributes["casework.workflow"] == "loan-underwriting"
     assert collector.one("execute_tool credit_check").parent == attempt.id
     assert {span.parent for span in collector.named("project")} == {run.id}
+
+
+async def test_a_run_that_rolls_over_stays_one_trace(house: House, collector: Collector) -> None:
+    """DA-20. One span of the run, one of each visit, over all of its parts; all below the request that started it."""
+    async with traced(early(house, 20), collector.url) as at:
+        run_id = await approved(at)
+        assert len(await parts_of(house.client, run_id)) > 1
+    spans = of_run(collector, run_id)
+    known = {span.id: span for span in spans}
+    assert len(known) == len(spans), f"a span came twice:\n{collector.drawn()}"
+    assert [span.name for span in spans if not span.parent] == ["POST /v1/runs"]
+    assert all(span.parent in known for span in spans if span.parent), collector.drawn()
+    run, visit = collector.one("run"), collector.one("visit underwrite")
+    assert visit.parent == run.id
+    assert run.start <= visit.start
+    exchanges = collector.named("exchange")
+    assert len(exchanges) > 1
+    assert {span.parent for span in exchanges} == {visit.id}
+    rounding = 1_000  # the times of visits come from events, which have microseconds
+    early_or_late = [each.path for each in exchanges if each.start < visit.start or each.end > visit.end + rounding]
+    assert not early_or_late
 
 
 async def test_a_model_call_says_what_the_conventions_name(house: House, collector: Collector) -> None:

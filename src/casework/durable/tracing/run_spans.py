@@ -102,6 +102,15 @@ class RunSpans:
                 self._between[above].busy -= 1
                 self._between[above].end = at
 
+    def goes_on(self, path: str, since: int) -> None:
+        """In the part of the run before, a visit was entered that goes on in this one."""
+        self._visits[path] = _Open(since, since)
+
+    def leaves(self) -> None:
+        """The run goes on in another part: a visit that goes on too is told there, all else that is idle is over."""
+        for path in list(self._between):
+            self._close_between(path)
+
     def over(self, at: int, *, start: int, parent: Place | None, state: str, error: str | None) -> None:
         """The run is over, and with it what is still open."""
         for path in list(self._visits):

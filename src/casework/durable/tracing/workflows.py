@@ -58,11 +58,13 @@ class TracedWorkflow(WorkflowInboundInterceptor):
             return await super().execute_workflow(input)
         parent = place_in(input.headers)
         self.spans = RunSpans(_facts(start, parent), _emit)
+        _harmless(lambda: _goes_on(start, self.spans))
         for decision_id, sender in self._early:
             self.spans.sent(decision_id, sender)
         try:
             end = await super().execute_workflow(input)
         except workflow.ContinueAsNewError:
+            _harmless(self.spans.leaves)
             raise
         except BaseException as error:
             if not _dropped():
@@ -136,6 +138,13 @@ def _facts(start: RunStart, parent: Place | None) -> RunFacts:
         trace_id = trace_id_of(run_id)
         parent = Place(trace_id, span_id_of(run_id, ""), bool(workflow.extern_functions()[BEGINS](trace_id)))
     return RunFacts(run_id, start.tenant, name_of(start.bundle), start.workflow_version, parent)
+
+
+def _goes_on(start: RunStart, spans: RunSpans | None) -> None:
+    carried = start.carried
+    since = None if carried is None else carried.journal.get("visit_since")
+    if spans is not None and carried is not None and carried.at_rest is not None and since:
+        spans.goes_on(carried.at_rest, nanoseconds(datetime.fromisoformat(since)))
 
 
 def _emit(span: SpanRecord) -> None:

@@ -57,6 +57,7 @@ class Journal:
         self._row: RunEntry | None = None
         self._asked: list[Asked] = []
         self._outputs: dict[str, ContextEntry] = {}
+        self._visit_since = ""
         self.resumed = ""
         """The path of the visit that was at rest when this part of the run began: its start is told already."""
 
@@ -105,6 +106,7 @@ class Journal:
             "loops": self._loops,
             "node": self._node,
             "status": self.status,
+            "visit_since": self._visit_since,
             "recommendation": self.recommendation,
             "row": None if self._row is None else to_plain(replace(self._row, recommendation=None)),
             "asked": [to_plain(entry) for entry in _worth_telling(self._asked)],
@@ -116,6 +118,7 @@ class Journal:
         self._version, self._position = carried["version"], carried["position"]
         self.enter(carried["node"], carried["turn"], carried["loops"])
         self.status, self.recommendation = carried["status"], carried["recommendation"]
+        self._visit_since = carried.get("visit_since", "")
         if carried["row"] is not None:
             row = cast("RunEntry", from_plain(carried["row"]))
             self._row = replace(row, recommendation=self.recommendation)
@@ -170,6 +173,7 @@ class Journal:
         if stage is Stage.AT_JOB_START and node.path == self.resumed:
             self.resumed = ""
         elif stage is Stage.AT_JOB_START:
+            self._visit_since = now()
             self.event(node.path, "agent.node_started", {"node": node.name})
         elif stage is Stage.AT_EXCEPTION:
             self.event(node.path, "agent.node_failed", {"node": node.name, "error": reason_of(node.exception)})
