@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -75,15 +76,21 @@ async def test_the_talk_runs_durably_though_it_never_stays_in_memory(house: Hous
 
 
 async def test_input_is_the_runs(house: House, asked: Path) -> None:
-    """TT-24. Opening and round limit come with the run; where nobody has anything to say it ends at once."""
+    """TT-24. Opening, round limit and pace come with the run; where nobody has anything to say it ends at once."""
     async with house.with_app(app) as busy:
         silent = await busy.start({"opening": "The weather is fine."}, "group-talk")
         short = await busy.start({"rounds": 1}, "group-talk")
+        paced = await busy.start({"rounds": 1, "pace": Decimal("0.1")}, "group-talk")
         await busy.reaches(silent, "COMPLETED")
         await busy.reaches(short, "COMPLETED")
         opened = [{"speaker": "Chair", "words": "The weather is fine.", "round": 0, "broken_off": False}]
         assert await result_of(busy, silent) == {"ended": NOBODY, "minutes": opened}
         assert (await result_of(busy, short))["ended"] == "round limit (1)"
+        await busy.reaches(paced, "COMPLETED")
+        assert (await result_of(busy, paced))["ended"] == "round limit (1)"
+        history = await busy.client.get_workflow_handle(str(paced)).fetch_history()
+        waits = [event for event in history.events if event.HasField("timer_fired_event_attributes")]
+        assert len(waits) == len(CAST)
 
 
 async def test_the_streaming_adapters_in_a_durable_workflow(house: House) -> None:

@@ -6,6 +6,7 @@ used, so a worker that is lost in mid-talk is replaced by another, which asks on
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -36,6 +37,12 @@ INPUT = {
             "maximum": 200,
             "description": f"Replies after the opening, at most; {ROUNDS} unless given.",
         },
+        "pace": {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 3600,
+            "description": "Seconds that each role thinks before it answers; none unless given.",
+        },
     },
 }
 PROVIDER = LlmProvider.model_validate(
@@ -48,14 +55,20 @@ PROVIDER = LlmProvider.model_validate(
 
 
 class DurableVoices:
-    """Asks the agents of a run, by the name that `agents` gives for each role. A reply is one piece, recorded."""
+    """Asks the agents of a run, by the name that `agents` gives for each role. A reply is one piece, recorded.
 
-    def __init__(self, ctx: TreeContext, agents: Mapping[str, str]) -> None:
+    `pace` is how many seconds each role thinks before it answers: a durable wait, so that one can look on.
+    """
+
+    def __init__(self, ctx: TreeContext, agents: Mapping[str, str], pace: float = 0.0) -> None:
         self._ctx = ctx
         self._agents = agents
+        self._pace = pace
 
     async def reply(self, role: Role, heard: Heard) -> AsyncIterator[str]:
         """As `Voices.reply`."""
+        if self._pace:
+            await asyncio.sleep(self._pace)
         yield str(await self._ctx.ask(self._agents[role.name], heard.text))
 
 
@@ -82,7 +95,8 @@ def scripted_agent(script: Script) -> Any:
 )
 async def group_talk(ctx: TreeContext) -> dict[str, Any]:
     """Hold the talk; returns why it ended and its minutes, a list of speaker, words, round and broken_off."""
-    voices = DurableVoices(ctx, {member.name: member.agent for member in CAST})
+    pace = float(ctx.input.get("pace", 0))
+    voices = DurableVoices(ctx, {member.name: member.agent for member in CAST}, pace)
     opening, rounds = ctx.input.get("opening", OPENING), int(ctx.input.get("rounds", ROUNDS))
     manager = seat(GroupTalkManager(voices, opening, rounds=rounds))
     minutes: list[Line] = await submit(manager)
