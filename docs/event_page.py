@@ -67,6 +67,8 @@ KINDS = {
         "`since`, `waited`: seconds, `error`: what was missing",
     ),
     "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
+    "agent.branch_completed": ("a branch", "a branch of a PARALLEL or MAP succeeded", "`branch`"),
+    "agent.branch_failed": ("a branch", "it failed; the others go on", "`branch`, `error`"),
     "agent.wait_started": (
         "a WAIT",
         "the run waits, as intended, without a worker",

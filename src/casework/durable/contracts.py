@@ -158,6 +158,10 @@ class ModelCall:
     own: int | None = None
     """How many messages up to there are the agent's own, where asks of others may be under way. None: there are none
     such, so no position up to there may be empty."""
+    branch: str = ""
+    """Which branch of the node; "": the node itself."""
+    kept_as: str = ""
+    """Under which name the messages are kept, where it is not the agent's: a branch's agent has them to itself."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,8 @@ class ToolCall:
     """Most that the ledger may hold; 0: as the engine counts them."""
     literal: bool = False
     """Whether `arguments` are values as they are, and no templates."""
+    kept_as: str = ""
+    """As of a model call."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from casework.graph.problems import Problem, named
 from casework.store import workflows
 from casework.store.database import Database
 
-CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL", "WAIT")
+CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL", "WAIT", "PARALLEL", "MAP")
 """Node types that a durable run carries out. The others run locally, and are refused here."""
+IN_BRANCHES = ("AGENT", "TOOL", "WAIT")
+"""The same of branches."""
 
 
 async def publish(app: App, db: Database, tenant: str = "default") -> dict[str, int]:
@@ -38,8 +40,13 @@ def _check_types(app: App) -> None:
 
 def _later_types(pinned: PinnedWorkflow) -> list[Problem]:
     what = "node type {} is not available in this release for durable runs. Run it with `casework runs start --local`."
-    return [
-        Problem(f"node {node.id!r}", what.format(node.type), ("nodes", at, "type"))
-        for at, node in enumerate(pinned.workflow.spec.nodes)
-        if node.type not in CARRIED_OUT
-    ]
+    inside = "branch {!r} is of type {}, which is not available there in this release for durable runs. "
+    found = []
+    for at, node in enumerate(pinned.workflow.spec.nodes):
+        if node.type not in CARRIED_OUT:
+            found.append(Problem(f"node {node.id!r}", what.format(node.type), ("nodes", at, "type")))
+        for number, branch in enumerate(node.branches or ()):
+            if branch.type not in IN_BRANCHES:
+                text = inside.format(branch.id, branch.type) + "Run it with `casework runs start --local`."
+                found.append(Problem(f"node {node.id!r}", text, ("nodes", at, "branches", number, "type")))
+    return found

@@ -19,7 +19,7 @@ SPEC = """spec:
       type: map
       outputKey: v
       items: "[1]"
-      branches: [{id: b, type: wait, duration: PT1M}]
+      branches: [{id: b, type: human_approval, decisions: [{name: yes}]}]
 """
 
 
@@ -33,6 +33,7 @@ async def test_later_node_types_say_so(tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as caught:
         await publish(app, nobody)
     assert str(caught.value) == (
-        f"{file}:8: spec.nodes[0].type: AiWorkflow 'later': node 'n': node type MAP is not available in this release "
-        "for durable runs. Run it with `casework runs start --local`."
+        f"{file}:11: spec.nodes[0].branches[0].type: AiWorkflow 'later': node 'n': branch 'b' is of type "
+        "HUMAN_APPROVAL, which is not available there in this release for durable runs. "
+        "Run it with `casework runs start --local`."
     )

@@ -16,8 +16,8 @@ from casework.durable.activities.operation import operation
 from casework.durable.activities.services import Attempt, Services, claim, patiently, recorded, run_id
 from casework.durable.contracts import ModelCall, ModelReply, ToolRequest
 from casework.errors import FatalError, RetryableError
-from casework.graph import templates
-from casework.graph.manifests import AiAgent
+from casework.graph import engine
+from casework.graph.manifests import AiAgent, Vertex
 from casework.store import events, ledger, messages, projection
 from casework.store.ledger import Claimed, StepClaim
 from casework.telemetry.calls import model_call
@@ -63,12 +63,19 @@ class ModelActivity:
             await projection.apply(conn, tenant, owner, call.outbox)
             for position, words in said:
                 await messages.write(
-                    conn, tenant, owner, path=call.path, position=position, agent=call.agent, role="user", content=words
+                    conn,
+                    tenant,
+                    owner,
+                    path=call.path,
+                    position=position,
+                    agent=_kept(call),
+                    role="user",
+                    content=words,
                 )
             claimed = await claim(conn, _claim_of(call, said), call.attempts)
             if claimed.state != "claimed":
                 return claimed, []
-            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, call.agent, call.own)
+            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, _kept(call), call.own)
 
     async def _ask(
         self, call: ModelCall, bundle: Pinned, agent: AiAgent, transcript: list[Message], attempt: int
@@ -115,7 +122,7 @@ class ModelActivity:
                 owner,
                 path=call.path,
                 position=call.position,
-                agent=call.agent,
+                agent=_kept(call),
                 role="assistant",
                 content=answer.text or ("" if answer.output is None else dumps(answer.output)),
                 requests=answer.requests,
@@ -126,19 +133,30 @@ class ModelActivity:
         return reply
 
 
+def _kept(call: ModelCall) -> str:
+    return call.kept_as or call.agent
+
+
+def _vertex(call: ModelCall, bundle: Pinned) -> Vertex | None:
+    """The node or branch that the call is of; None in a free tree."""
+    node = None if isinstance(bundle, PinnedTree) else bundle.workflow.spec.node(call.node)
+    if node is None or not call.branch:
+        return node
+    return next((each for each in node.branches or () if each.id == call.branch), None)
+
+
 def _output_schema(call: ModelCall, bundle: Pinned, agent: AiAgent) -> dict[str, Any] | None:
     if isinstance(bundle, PinnedTree):
         return agent.spec.output_schema
-    node = bundle.workflow.spec.node(call.node)
-    return None if node is None else bundle.output_schema(node)
+    vertex = _vertex(call, bundle)
+    return None if vertex is None else bundle.output_schema(vertex)
 
 
 def _words(words: str | None, call: ModelCall, bundle: Pinned) -> str:
     if words is not None:
         return words
-    node = None if isinstance(bundle, PinnedTree) else bundle.workflow.spec.node(call.node)
-    template = None if node is None else node.input_template
-    return dumps(call.context.get("input")) if template is None else templates.render(template, call.context)
+    vertex = _vertex(call, bundle)
+    return dumps(call.context.get("input")) if vertex is None else engine.opening(vertex, call.context)
 
 
 def _claim_of(call: ModelCall, said: list[tuple[int, str]]) -> StepClaim:
@@ -149,7 +167,7 @@ def _claim_of(call: ModelCall, said: list[tuple[int, str]]) -> StepClaim:
         kind="model",
         name="model",
         tool_version="1",
-        arguments={"agent": call.agent, "up_to": call.up_to, "says": [[p, words] for p, words in said]},
+        arguments={"agent": _kept(call), "up_to": call.up_to, "says": [[p, words] for p, words in said]},
         turn=call.turn,
         node=call.node,
     )

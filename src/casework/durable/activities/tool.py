@@ -212,7 +212,7 @@ async def _write(conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, e
             owner,
             path=call.path,
             position=call.position,
-            agent=call.agent,
+            agent=call.kept_as or call.agent,
             role="tool",
             content=end.content,
             call_id=call.call_id,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from casework.durable import contracts, policies
 from casework.durable.contracts import ModelCall, ModelReply, Say, ToolCall, ToolReply, ToolRequest
+from casework.durable.policies import OperationPolicy
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
 from casework.durable.workflows.journal import Journal, now
-from casework.durable.workflows.operations import Operations
+from casework.durable.workflows.operations import Reply
 from casework.projection import MessageEntry, StepEntry
 from casework.tasktree import TaskNode, call, current_node, handler
 from casework.values import dumps
@@ -38,22 +39,58 @@ class AgentSeat:
     tools: tuple[str, ...]
     context: dict[str, Any]
     model: str | None
+    branch: str = ""
+    kept_as: str = ""
+    """In a branch: the name of its own transcript. Others are under way beside it, so its messages are counted."""
+
+    @property
+    def transcript(self) -> str:
+        """The name under which its messages are kept."""
+        return self.kept_as or self.agent
+
+
+class Caller(Protocol):
+    """Sends activities of a run: `Operations`, or those of a branch, which wait for room."""
+
+    owner: contracts.Owner
+
+    async def execute(
+        self,
+        activity: str,
+        path: str,
+        name: str,
+        policy: OperationPolicy,
+        reply: type[Reply],
+        request: Callable[[tuple[dict[str, Any], ...]], Any],
+    ) -> Reply:
+        """As `Operations.execute`."""
+        ...
+
+    async def flush(self) -> None:
+        """As `Operations.flush`."""
+        ...
 
 
 class Exchanges:
     """The exchange loop of one visit of an AGENT node."""
 
-    def __init__(self, seat: AgentSeat, journal: Journal, operations: Operations) -> None:
+    def __init__(self, seat: AgentSeat, journal: Journal, operations: Caller, said: int = 0) -> None:
         self._seat = seat
         self._journal = journal
         self._operations = operations
+        self._own = said
+        """Positions of the seat so far, in a branch; `said` are those of the user messages that come first."""
+        self._noted = 0
 
     @handler
     async def exchange(self, say: tuple[Say, ...]) -> ModelReply:
         """Ask the model once, then run all tools it asked for; returns when each of them has ended."""
-        up_to = self._journal.position
+        if self._seat.kept_as and self._journal.outbox.confirmed < self._noted:
+            await self._operations.flush()  # another branch may have taken them along, and is not there yet
+        up_to, own = self._journal.position, self._own
         position = self._journal.next_position()
-        reply = await call(self._model(say, up_to, position).named("model"))
+        reply = await call(self._model(say, up_to, own, position).named("model"))
+        self._own += 1 + len(reply.requests)
         calls = [self._start(request, position, number) for number, request in enumerate(reply.requests)]
         for node in calls:
             if node is not None:
@@ -73,7 +110,7 @@ class Exchanges:
         return call(self._tool(request, answer, position).named(request.name))
 
     @handler
-    async def _model(self, say: tuple[Say, ...], up_to: int, position: int) -> ModelReply:
+    async def _model(self, say: tuple[Say, ...], up_to: int, own: int, position: int) -> ModelReply:
         path = current_node().path
         try:
             return await self._operations.execute(
@@ -82,16 +119,16 @@ class Exchanges:
                 "model",
                 policies.MODEL,
                 ModelReply,
-                lambda entries: self._model_call(path, say, up_to, position, entries),
+                lambda entries: self._model_call(path, say, (up_to, own, position), entries),
             )
         except StepFailedError as error:
             self._leave_no_hole(path, (*(part.position for part in say), position), error.reason)
             raise
 
     def _model_call(
-        self, path: str, say: tuple[Say, ...], up_to: int, position: int, entries: tuple[dict[str, Any], ...]
+        self, path: str, say: tuple[Say, ...], places: tuple[int, int, int], entries: tuple[dict[str, Any], ...]
     ) -> ModelCall:
-        seat = self._seat
+        seat, (up_to, own, position) = self._seat, places
         return ModelCall(
             owner=self._operations.owner,
             path=path,
@@ -106,13 +143,16 @@ class Exchanges:
             context=seat.context if any(part.words is None for part in say) else {},
             model=seat.model,
             outbox=entries,
+            own=own if seat.kept_as else None,
+            branch=seat.branch,
+            kept_as=seat.kept_as,
         )
 
     def _leave_no_hole(self, path: str, positions: tuple[int, ...], reason: str) -> None:
         """A transcript has no holes: where the failed call would have written, a note says why it did not."""
         for position in positions:
             note = f"no message: the model call failed ({reason})"
-            self._journal.add(MessageEntry(path, position, self._seat.agent, "note", note, now()))
+            self._journal.add(MessageEntry(path, position, self._seat.transcript, "note", note, now()))
 
     @handler
     async def _tool(self, request: ToolRequest, answer: int, position: int) -> None:
@@ -138,6 +178,7 @@ class Exchanges:
                     index=request.index,
                     call_id=request.call_id,
                     outbox=entries,
+                    kept_as=seat.kept_as,
                 ),
             )
         except StepFailedError as error:
@@ -155,8 +196,9 @@ class Exchanges:
     def _tell(self, path: str, request: ToolRequest, position: int, why: str) -> None:
         """The model is told that there is no result; none is made up."""
         content = dumps({"error": why})
-        agent = self._seat.agent
+        agent = self._seat.transcript
         self._journal.add(MessageEntry(path, position, agent, "tool", content, now(), request.call_id, request.name))
+        self._noted = self._journal.outbox.last
 
 
 async def converse(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState, TimeoutType, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as EngineTimeoutError
@@ -30,7 +31,14 @@ class StepFailedError(Exception):
 
 
 class VisitFailedError(Exception):
-    """A visit of a graph node ends by this error; an `onError` edge may catch it."""
+    """A visit of a graph node ends by this error; an `onError` edge may catch it.
+
+    `outcome` is what the graph engine is told, where that is more than the text.
+    """
+
+    def __init__(self, text: str, outcome: Any = None) -> None:
+        super().__init__(text)
+        self.outcome = outcome
 
 
 _FATAL = {"FatalError", "ConflictError", "PolicyUnavailableError", "UnserialisableError", "NotFoundError"}

@@ -93,7 +93,8 @@ class CaseRun(RunShell):
         try:
             return await self._outcome_of(node, tree, state)
         except VisitFailedError as error:
-            return commands.NodeFailed(str(error))
+            outcome: commands.Outcome = error.outcome or commands.NodeFailed(str(error))
+            return outcome
 
     async def _outcome_of(self, node: Any, tree: Commander, state: EngineState) -> commands.Outcome:
         """The outcome of a visit. One that comes to rest on its way goes on in the next part of the run."""

@@ -10,6 +10,7 @@ from temporalio import workflow
 from casework import ids
 from casework.durable import contracts, policies
 from casework.durable.contracts import Say, ToolCall, ToolReply
+from casework.durable.workflows.branches import BranchesVisit
 from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import VisitFailedError
@@ -157,6 +158,7 @@ _VISITS: Mapping[type, Callable[..., Visit]] = {
     commands.Evaluate: ConditionVisit,
     commands.AwaitDecision: ReviewVisit,
     commands.Wait: WaitVisit,
+    commands.RunBranches: BranchesVisit,
 }
 
 
