@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from casework.durable.contracts import (
+    CancelRequest,
+    Carried,
     ModelCall,
     ModelReply,
     Owner,
@@ -20,13 +22,27 @@ from casework.durable.contracts import (
     ToolRequest,
 )
 from casework.durable.converter import DATA_CONVERTER
+from casework.settings import HistorySettings
 from casework.values import loads
 
 OWNER = Owner("default", "405e47b0-56da-55b3-9294-318a45f19e79")
 CALL = ToolCall(OWNER, "underwrite.1/exchange.1/credit.1", "loan", 1, "underwrite", "underwriter", 1, "credit")
+PART = Carried(
+    part=2,
+    since="2026-11-30T18:00:00.000001+00:00",
+    state={"context": {"ratio": Decimal("37.90")}},
+    counters={"": {"act": 1}, "act.1": {"exchange": 3}},
+    journal={"version": 4, "row": None},
+    inbox={"answers": [["d1", "hash", False, None]]},
+    outbox=({"entry": "log", "at": "now"},),
+    at_rest="act.1",
+    done=3,
+    cancel=CancelRequest("olga", "enough"),
+)
 VALUES: list[Any] = [
     RunStart("r", "default", "ann", {"amount": Decimal("12000.00")}, {}, 1),
     RunStart("r", "default", "ann", {}, {}, 1, turn_limit=0, model="openai:x"),
+    RunStart("r", "default", "ann", {}, {}, 1, carried=PART),
     ModelCall(OWNER, "p", "loan", 1, "n", "a", 1, 0, 2, say=(Say(1), Say(2, "why?")), context={"input": {"a": None}}),
     ModelReply(output=False),
     ModelReply((ToolRequest(0, "call_1", "credit"),), tokens_in=5),
@@ -35,6 +51,12 @@ VALUES: list[Any] = [
     ToolReply("FAILED", error=""),
     RunEnd("COMPLETED", outcome="approved"),
 ]
+
+
+def test_runs_say_nothing_of_bounds_that_are_the_settings_defaults() -> None:
+    """DA-20. The bounds of a history travel in a run's input; the defaults of both are one."""
+    bounds, start = HistorySettings(), VALUES[0]
+    assert (bounds.roll_over_events, bounds.roll_over_bytes) == (start.roll_over_events, start.roll_over_bytes)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
