@@ -35,6 +35,25 @@ def test_texts_are_current() -> None:
     assert [block.page for block in all_blocks("mermaid")] == [tree_pictures.PAGE]
 
 
+def rows_below(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading of the page."""
+    part = tree_pictures.PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+    return rows[2:]
+
+
+def test_the_names_that_are_taken_are_all_told() -> None:
+    """TT-20. What every node has, but for `task`, which is there to be written."""
+    told = {name for names, _ in rows_below("Names that are taken") for name in re.findall(r"`(\w+)`", names)}
+    assert told == {name for name in dir(casework.tasktree.Job) if not name.startswith("_")} - {"task"}
+
+
+def test_the_options_of_a_commander_are_all_told() -> None:
+    """Each with what holds without it."""
+    told = [row[0].strip("`") for row in rows_below("The Commander's options")]
+    assert sorted(told) == sorted(inspect.signature(casework.tasktree.Commander).parameters)
+
+
 def mapped() -> str:
     return MAPPING.read_text(encoding="utf-8").partition("## The Commander")[2]
 
