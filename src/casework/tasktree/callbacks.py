@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.context import HERE
-from casework.tasktree.errors import NodeFailedError, told
+from casework.tasktree.errors import NodeFailedError, OptionError, told
 from casework.tasktree.states import FAILED, NodeState, Stage
 
 if TYPE_CHECKING:
@@ -52,7 +52,14 @@ class Callbacks:
     def on(
         self, stage: Stage, function: Callable[..., object], /, *args: Any, with_node: bool = False, **kwargs: Any
     ) -> Callbacks:
-        """Add `function` to `stage`, with its arguments bound; `with_node` passes the node before them."""
+        """Add `function` to `stage`, with its arguments bound; `with_node` passes the node before them.
+
+        Raises:
+            OptionError: `function` cannot be called.
+            ValueError: there is no such stage.
+        """
+        if not callable(function):
+            raise OptionError(f"on({stage!r}, {function!r}): give a function, sync or async.")
         stage = Stage(stage)
         self._entries[stage] = (*self.at(stage), _Entry(function, args, kwargs, with_node))
         return self

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 from casework.tasktree.context import HERE, current_node
 from casework.tasktree.counters import Counters, exported
-from casework.tasktree.errors import AlreadyAttachedError, CommanderNotRunningError
+from casework.tasktree.errors import AlreadyAttachedError, CommanderNotRunningError, OtherLoopError
 from casework.tasktree.handlers import HandlerNode, call, check_handler
 from casework.tasktree.job import Job, check_job, submit
 from casework.tasktree.mechanics import body_failed, doom_children
@@ -77,8 +77,17 @@ class Commander(Root):
         return await self._wind_up()
 
     def run_sync(self, *jobs: Job) -> Any:
-        """`run` in an event loop of its own, for scripts."""
-        return asyncio.run(self.run(*jobs))
+        """`run` in an event loop of its own, for scripts.
+
+        Raises:
+            OtherLoopError: an event loop runs here already.
+            TreeError: as `run`.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(*jobs))
+        raise OtherLoopError("run_sync() makes an event loop of its own, and one runs here: `await commander.run()`.")
 
     async def __aenter__(self) -> Self:
         self._open_up()

@@ -14,6 +14,7 @@ from casework.tasktree.errors import (
     NoCurrentNodeError,
     NotAHandlerError,
     NotAsyncError,
+    OptionError,
 )
 from casework.tasktree.limits import arm
 from casework.tasktree.mechanics import adopt, body_failed, body_over, disown, refusal
@@ -22,6 +23,8 @@ from casework.tasktree.states import ABSORBED, REFUSES, STARTED, NodeState, Stag
 
 _NONE_NAMED: dict[str, Any] = {}
 """The keyword arguments of most calls; a node is kept for long, and a dictionary is a third of one."""
+HANDLER_MARK = "_makes_handler_nodes_"
+"""The attribute by which a function under @handler is known."""
 _PENDING = NodeState.PENDING
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -92,6 +95,7 @@ def handler(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Handle
     def make(*args: P.args, **kwargs: P.kwargs) -> HandlerNode[R]:
         return HandlerNode(function, args, kwargs)
 
+    setattr(make, HANDLER_MARK, True)
     return make
 
 
@@ -136,7 +140,10 @@ def placed_under(node: TaskNode, parent: TaskNode | None) -> TaskNode:
     if here is not None:
         if here._flags_ & REFUSES:
             raise refusal(here, node)
-        return here if parent is None else parent
+        if parent is None:
+            return here
     if parent is None:
         raise NoCurrentNodeError(f"{node!r} has no parent: no node is running here. Name one with parent=.")
+    if not isinstance(parent, TaskNode):
+        raise OptionError(f"parent={parent!r} is no node. Give a Job, a handler call or a Commander that runs.")
     return parent

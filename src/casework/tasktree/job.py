@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from casework.tasktree.callbacks import await_stages, notify, run_stages
 from casework.tasktree.context import HERE
-from casework.tasktree.errors import NotAJobError, NotAsyncError, ReservedNameError
-from casework.tasktree.handlers import HandlerNode, placed_under
+from casework.tasktree.errors import NotAHandlerError, NotAJobError, NotAsyncError, ReservedNameError
+from casework.tasktree.handlers import HANDLER_MARK, HandlerNode, placed_under
 from casework.tasktree.limits import arm
 from casework.tasktree.mechanics import adopt, body_failed, body_over, disown
 from casework.tasktree.node import TaskNode
@@ -64,8 +64,8 @@ class Job(TaskNode):
             self._name_ = checked_name(name)
 
     async def task(self) -> Any:
-        """The body of the Job."""
-        raise NotImplementedError(f"{type(self).__qualname__} has no body. Write `async def task(self)`.")
+        """The body of the Job. A class without one of its own can be a base, and is not submitted."""
+        raise NotImplementedError
 
     async def _drive(self) -> None:
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
@@ -82,6 +82,8 @@ class Job(TaskNode):
             result = await self.task()
             if isinstance(result, HandlerNode):
                 result = await self._continue(result)
+            elif isinstance(result, (types.CoroutineType, types.FunctionType)):
+                _check_result(self, result)
             self._result_ = result
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
             if self._commander_._lets_go(error):
@@ -139,14 +141,33 @@ class Job(TaskNode):
         self._commander_._queue.next_after(self)
 
 
+def _check_result(job: Job, result: types.CoroutineType[Any, Any, Any] | types.FunctionType) -> None:
+    """That what a body returned is not the usual slip of one that means to go on.
+
+    Raises:
+        NotAHandlerError: it is a coroutine, or a handler that was not called.
+    """
+    if isinstance(result, types.CoroutineType):
+        result.close()
+        what, remedy = f"the coroutine {result.__qualname__}", "Put @handler on that function, or await it"
+    elif hasattr(result, HANDLER_MARK):
+        what, remedy = f"the handler {result.__qualname__} itself", "Call it: return what `handler(...)` gives"
+    else:
+        return
+    raise NotAHandlerError(f"the body of {job!r} returned {what}, which nobody would run. {remedy}.")
+
+
 def check_job(job: object) -> None:
     """That `job` can be submitted as far as its kind goes.
 
     Raises:
         NotAJobError: it is no object of a subclass of Job.
+        NotAsyncError: its class has no `task`.
     """
     if not isinstance(job, Job):
         raise NotAJobError(f"{job!r} is not a Job. Pass an object of a subclass of Job.")
+    if type(job).task is Job.task:
+        raise NotAsyncError(f"{type(job).__qualname__} has no body. Write `async def task(self)`.")
 
 
 def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
@@ -155,7 +176,7 @@ def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
     The higher `priority` has its turn first; among equals, the one that was submitted first.
 
     Raises:
-        NotAJobError: `job` is not a Job object.
+        NotAJobError, NotAsyncError: `job` is not a Job object, or one without a body.
         NoCurrentNodeError: no node is running and no parent was given.
         AlreadyAttachedError: the same object was submitted before.
         OptionError: `priority` is no whole number.

@@ -19,6 +19,7 @@ from casework.tasktree.errors import (
     NodeEndedError,
     NodeTerminatedError,
     NotAttachedError,
+    OptionError,
 )
 from casework.tasktree.limits import checked_seconds
 from casework.tasktree.mechanics import doom, hand_to_parent, move
@@ -254,7 +255,10 @@ class TaskNode:
 
         Raises:
             NodeEndedError: the node has ended, and they are not all for the end of the Commander.
+            OptionError: they are no Callbacks.
         """
+        if not isinstance(callbacks, Callbacks):
+            raise OptionError(f"merge({callbacks!r}): give Callbacks.")
         if self._state_.final and not callbacks.only_at_commander_end:
             raise NodeEndedError(f"{self!r} has ended. Of its callbacks only those at the Commander's end still run.")
         self._callbacks_ = callbacks if self._callbacks_ is None else self._callbacks_ | callbacks

@@ -10,11 +10,44 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.context import HERE
-from casework.tasktree.errors import CommanderNotRunningError, ThreadsRefusedError
+from casework.tasktree.errors import CommanderNotRunningError, EndlessWaitError, ThreadsRefusedError
 from casework.tasktree.mechanics import doom
 
 if TYPE_CHECKING:
     from casework.tasktree.node import TaskNode
+
+
+class ThreadFuture(Future[Any]):
+    """What a thread waits for. The thread of the tree's own loop cannot wait for it: the loop would stand still."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def result(self, timeout: float | None = None) -> Any:
+        """As that of any Future.
+
+        Raises:
+            EndlessWaitError: called in the thread of the tree's loop before there is a result.
+        """
+        self._check_thread()
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """As that of any Future.
+
+        Raises:
+            EndlessWaitError: as `result`.
+        """
+        self._check_thread()
+        return super().exception(timeout)
+
+    def _check_thread(self) -> None:
+        if not self.done() and asyncio._get_running_loop() is self._loop:
+            raise EndlessWaitError(
+                "this Future is waited for in the thread of the event loop that is to do the work, which would stand "
+                "still. Await the node, or `asyncio.wrap_future(future)`."
+            )
 
 
 class Mailbox:
@@ -38,7 +71,7 @@ class Mailbox:
             CommanderNotRunningError: the run has ended.
         """
         self._check_threads()
-        future: Future[Any] = Future()
+        future: Future[Any] = ThreadFuture(self.loop)
         context = contextvars.copy_context()
         context.run(HERE.set, None)  # the node that runs in the calling thread, if any, is of another tree
         with self._lock:

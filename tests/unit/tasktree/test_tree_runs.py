@@ -285,11 +285,6 @@ async def test_many_commanders_share_a_loop() -> None:
     assert results == ["Do.1"] * 20
 
 
-async def test_jobs_of_a_class_without_a_body_fail() -> None:
-    with pytest.raises(NodeFailedError, match="has no body"):
-        await Commander().run(Job())
-
-
 def test_a_tree_that_is_dropped_in_the_middle_touches_no_other() -> None:
     """TT-19. A coroutine that held a Commander open is thrown away: the code that runs just then keeps its node."""
 
