@@ -145,6 +145,12 @@ async def waits(seconds: int) -> None:
     await asyncio.sleep(seconds)
 
 
+@free_tree("unanswered", version=1, agents=BOTH)
+async def unanswered(ctx: TreeContext) -> str:
+    """Takes no care of a model that refuses."""
+    return await ctx.ask("ada", "refuse")
+
+
 @free_tree("in-thread", version=1)
 async def in_thread(_: TreeContext) -> str:
     """Starts a thread."""

@@ -165,6 +165,9 @@ async def test_a_run_that_is_cancelled_with_a_call_in_flight(house: House) -> No
         assert states == {"waiting.1/weigh.1": "COMPLETED", "waiting.1/one_ask.1/model.1": "FAILED"}
 
 
+REFUSES = '"ada", "refuse"'
+
+
 def place_of(words: str) -> str:
     """The line of the trees' module that holds `words`, as a failure names it."""
     lines = Path(free_trees.__file__).read_text(encoding="utf-8").splitlines()
@@ -196,6 +199,7 @@ async def test_the_root_error_is_told_with_its_path(house: House, caplog: pytest
         ("reader", "in reader)"),
         ("in-thread", "run_in_executor (a thread, a process or a connection) is refused in the code of a free tree"),
         ("in-thread", "in in_thread)"),
+        ("unanswered", f"unanswered.1/model.1: the account is closed ({place_of(REFUSES)} in"),
         ("own-cancel", "CancelledError"),
         ("weird", "the result of free tree 'weird' cannot be stored"),
         ("endless", "a free tree is stopped at 60 events"),
