@@ -7,7 +7,7 @@ from uuid import UUID
 from casework.api import doing, render
 from casework.api.services import Services
 from casework.errors import NotFoundError
-from casework.store import metrics, reviews, runs, steps
+from casework.store import metrics, reviews, runs, steps, waits
 from casework.store.database import Connection
 from casework.store.rows import RunRow
 from casework.store.runs import RunDetail
@@ -37,8 +37,9 @@ async def of(services: Services, tenant: str, run_id: UUID) -> dict[str, Plain]:
             await metrics.of_turns(conn, tenant, run_id),
         )
         results = await steps.evidence(conn, tenant, run_id)
+        waiting = await waits.of_run(conn, tenant, run_id)
     review = known.reviews[-1] if known.reviews else None
-    now = await doing.look(services, doing.Rows(row, newest, known.attempts, review))
+    now = await doing.look(services, doing.Rows(row, newest, known.attempts, review, waiting))
     return render.detail(known, results, now, earlier=earlier)
 
 

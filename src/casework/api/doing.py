@@ -15,8 +15,11 @@ from casework.durable.in_hand import InHand, StoreFault, Workers
 from casework.durable.policies import POLICIES
 from casework.durable.workflows.operations import activity_id
 from casework.store.rows import AttemptRow, ReviewRow, RunRow, StepRow
+from casework.store.waits import WaitRow
 from casework.values import Plain, instant
 
+TOLD_WAITS = 20
+"""Waits that are named; the others are counted."""
 ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 MOVES = timedelta(seconds=2)
 """A run whose rows have changed within this time moves, and the engine is not asked."""
@@ -47,12 +50,13 @@ class Doing:
 
 @dataclass(frozen=True)
 class Rows:
-    """What the database says of a run: its newest steps with their attempts, and its newest review."""
+    """What the database says of a run: its newest steps with their attempts, its newest review, its open waits."""
 
     run: RunRow
     steps: Sequence[StepRow]
     attempts: Sequence[AttemptRow] = ()
     review: ReviewRow | None = None
+    waits: Sequence[WaitRow] = ()
 
     @property
     def open_steps(self) -> list[StepRow]:
@@ -74,7 +78,7 @@ async def look(services: Services, rows: Rows, now: datetime | None = None) -> D
     now = now or datetime.now(UTC)
     by_rows = of_rows(rows)
     idle = bool(rows.tried_again) or now - rows.changed_at() > MOVES
-    if by_rows.kind not in {"starting", "working", "retrying", "waiting_for_person"} or not idle:
+    if by_rows.kind not in {"starting", "working", "retrying", "waiting_for_person", "waiting"} or not idle:
         return by_rows
     held = await services.runs.in_hand(str(rows.run.run_id))
     if held is None:
@@ -101,6 +105,14 @@ def of_rows(rows: Rows) -> Doing:
     if again:
         text = "; ".join(_again(step, rows.attempts) for step in again)
         return Doing("retrying", text, _paths(again), min(step.started_at for step in again))
+    return _idle_or_working(rows)
+
+
+def _idle_or_working(rows: Rows) -> Doing:
+    if rows.waits and not rows.open_steps:
+        text = "; ".join(_wait(each) for each in rows.waits[:TOLD_WAITS])
+        more = f"; and {len(rows.waits) - TOLD_WAITS} more" if len(rows.waits) > TOLD_WAITS else ""
+        return Doing("waiting", f"it waits, as intended: {text}{more}", _wait_paths(rows.waits), rows.waits[0].at)
     names = ", ".join(step.name for step in rows.open_steps)
     since = min((step.started_at for step in rows.open_steps), default=rows.changed_at())
     return Doing("working", f"{names} under way" if names else "between two steps", _paths(rows.open_steps), since)
@@ -109,6 +121,16 @@ def of_rows(rows: Rows) -> Doing:
 def _incident(incident: Plain) -> str:
     reason = incident.get("reason") if isinstance(incident, dict) else None
     return f"an incident holds it: {reason}" if reason else "an incident holds it until the right build runs"
+
+
+def _wait(wait: WaitRow) -> str:
+    parts = [f"for the signal {wait.signal}"] if wait.signal else []
+    parts += [f"until {wait.until}"] if wait.until else []
+    return f"{wait.path} {' or '.join(parts)}"
+
+
+def _wait_paths(waits: Sequence[WaitRow]) -> tuple[str, ...]:
+    return tuple(wait.path for wait in waits[:TOLD_WAITS])
 
 
 def _paths(steps: Sequence[StepRow]) -> tuple[str, ...]:

@@ -66,3 +66,10 @@ class Decide(Body):
     command: Short
     reason: Reason = Field("", description="Needed where the agent is to read it, as with more_info.")
     decision_id: Short | None = Field(None, description="Such as a UUID: the same id is the same decision.")
+
+
+class SendSignal(Body):
+    """A signal for a WAIT node."""
+
+    payload: Any = Field(None, description="Any JSON, of at most 64 KB: the value of the node that takes it.")
+    signal_id: Short | None = Field(None, description="Such as a UUID: the same id is the same signal.")

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
 
-from casework.api import detail, render, requests, shapes, step_shapes, submission
+from casework.api import detail, render, requests, shapes, signalling, step_shapes, submission
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
@@ -123,3 +123,19 @@ async def cancel_run(
     if row.status != "CANCELLED":
         await services.runs.cancel(str(run_id), CancelRequest(caller.name, body.reason if body else ""))
     return PlainResponse({"run_id": str(run_id), "state": "received"}, 202)
+
+
+@router.post("/{run_id}/signals/{name}", status_code=202, response_model=shapes.SignalReceipt)
+@needs(Role.REVIEWER)
+async def signal_run(
+    run_id: RunId,
+    name: Annotated[str, Path(description="The signal that a WAIT node names.", max_length=200)],
+    caller: CallerDep,
+    services: ServicesDep,
+    body: requests.SendSignal | None = None,
+) -> Response:
+    """Send a signal. 202: it was received, and is kept until a node takes it. 409: the run has ended."""
+    given = body or requests.SendSignal()
+    signal = await signalling.send(services, caller, run_id, name, given)
+    receipt = {"run_id": str(run_id), "state": "received", "name": name, "signal_id": signal.signal_id}
+    return PlainResponse(receipt, 202)

@@ -101,6 +101,7 @@ class Doing(Shape):
         "working",
         "retrying",
         "waiting_for_person",
+        "waiting",
         "store_fault",
         "no_worker",
         "incident",
@@ -275,6 +276,15 @@ class CancelReceipt(Shape):
 
     run_id: UUID
     state: Literal["received"]
+
+
+class SignalReceipt(Shape):
+    """The signal was received. A node that waits for it, or will wait for it, takes it."""
+
+    run_id: UUID
+    state: Literal["received"]
+    name: str
+    signal_id: str
 
 
 class WorkflowNode(Shape):

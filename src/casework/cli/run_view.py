@@ -51,7 +51,7 @@ def _untold(incident: Any, doing: str) -> Any:
     return {key: value for key, value in incident.items() if key != "reason"}
 
 
-_SINCE = {"waiting_for_person", "no_worker", "store_fault"}
+_SINCE = {"waiting_for_person", "waiting", "no_worker", "store_fault"}
 """What is told with the time it began; of work in hand the steps tell it."""
 
 

@@ -216,6 +216,19 @@ def cancel(run_id: str, reason: str, as_json: bool) -> int:
     return exits.OK
 
 
+@runs.command()
+@click.argument("run_id")
+@click.argument("name")
+@click.option("--payload", metavar="JSON", help="What the node that waits for it is given (default: null).")
+@click.option("--signal-id", help="The same id is the same signal (default: a new one).")
+@json_option
+def signal(run_id: str, name: str, payload: str | None, signal_id: str | None, as_json: bool) -> int:
+    """Send the signal NAME to a run. A WAIT node takes it, also one that the run comes to later."""
+    from casework.cli.signalling import send
+
+    return send(checked_id(run_id), name, payload, signal_id, as_json)
+
+
 def checked_id(text: str) -> str:
     """A run's or review's id as the API wants it.
 

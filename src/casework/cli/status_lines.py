@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from casework.durable.in_hand import Workers
     from casework.durable.last_sweep import LastSweep
     from casework.store.health import Condition, HeldRun, Work
+    from casework.store.waits import WaitTotal
 
 FINE, WAITS, RETRIES, LOOK, BROKEN = "fine", "waits", "retries", "look", "broken"
 """As it should be; as intended, for a person; tried again by itself; worth a look; an operator must act."""
@@ -184,6 +185,16 @@ def reviews(found: Work) -> Line:
     many = "1 waits for a person" if found.reviews == 1 else f"{found.reviews} wait for a person"
     text = f"{many}, as intended; the oldest since {when(since)}."
     return Line("reviews", WAITS, text, "casework review list", {"waiting": found.reviews, "oldest": since})
+
+
+def waits(found: WaitTotal) -> Line:
+    """Intended waits of WAIT nodes."""
+    if not found.runs:
+        return Line("waits", FINE, "No run waits for a time or a signal.")
+    since = instant(found.oldest) if found.oldest else None
+    many = "1 run waits" if found.runs == 1 else f"{found.runs} runs wait"
+    text = f"{many} for a time or a signal, as intended; the oldest since {when(since)}."
+    return Line("waits", WAITS, text, None, {"waiting": found.runs, "oldest": since})
 
 
 def retries(found: Work) -> Line:

@@ -27,7 +27,7 @@ from casework.durable.last_sweep import last_sweep
 from casework.durable.workflows.operations import activity_id
 from casework.errors import CaseworkError
 from casework.settings import Settings
-from casework.store import engines, health
+from casework.store import engines, health, waits
 from casework.store.database import Database
 from casework.store.engines import EngineRow
 from casework.values import loads
@@ -94,11 +94,13 @@ async def _rows(db: Database, found: _Rows, now: datetime) -> None:
     async with db.transaction() as conn:
         work = await health.work(conn, now - WINDOW)
         held = await health.held(conn, lines.NAMED)
+        waiting = await waits.total(conn)
         quiet = await health.quiet(conn, now - QUIET, ASKED)
         claimed = await health.claimed(conn, [run.run_id for run in quiet])
     found.work = [
         lines.runs(work),
         lines.reviews(work),
+        lines.waits(waiting),
         lines.retries(work),
         lines.failures(work),
         lines.ended(work),

@@ -53,6 +53,7 @@ def test_there_are_routes_to_walk() -> None:
         ("GET", "/v1/runs/{run_id}/events"),
         ("GET", "/v1/runs/{run_id}/messages"),
         ("POST", "/v1/runs/{run_id}/cancel"),
+        ("POST", "/v1/runs/{run_id}/signals/{name}"),
         ("GET", "/v1/steps"),
         ("GET", "/v1/reviews"),
         ("GET", "/v1/reviews/{review_id}"),
@@ -98,6 +99,7 @@ def test_a_get_needs_no_more_than_a_viewer_and_changes_need_more() -> None:
     assert needs.pop(("GET", "/metrics")) is Role.METRICS
     assert {need for (method, _), need in needs.items() if method == "GET"} == {Role.VIEWER}
     assert needs["POST", "/v1/reviews/{review_id}/decisions"] is Role.REVIEWER
+    assert needs["POST", "/v1/runs/{run_id}/signals/{name}"] is Role.REVIEWER
     assert needs["POST", "/v1/runs"] is Role.OPERATOR
     assert needs["POST", "/v1/runs/{run_id}/cancel"] is Role.OPERATOR
 
