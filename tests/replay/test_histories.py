@@ -6,6 +6,7 @@ of that release yet.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import subprocess
@@ -46,6 +47,18 @@ async def test_a_changed_history_is_noticed() -> None:
     changed = json.loads(path.read_text().replace("casework.call_tool", "casework.call_other"))
     with pytest.raises(Exception, match=r"(?i)nondeterminism"):
         await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, changed))
+
+
+async def test_a_run_past_the_bounds_when_roll_over_came_goes_on_as_it_began() -> None:
+    """DA-20, DA-17. A history of earlier code that is long enough to roll over does not do so when it is replayed."""
+    for path in files():
+        if "tree" in path.stem or "rolled" in path.stem:
+            continue
+        history = json.loads(path.read_text())
+        [payload] = history["events"][0]["workflowExecutionStartedEventAttributes"]["input"]["payloads"]
+        start = json.loads(base64.b64decode(payload["data"]))
+        payload["data"] = base64.b64encode(json.dumps({**start, "roll_over_events": 20}).encode()).decode()
+        await replayer().replay_workflow(WorkflowHistory.from_json(path.stem, history))
 
 
 async def _closed(handle: WorkflowHandle[Any, Any]) -> None:

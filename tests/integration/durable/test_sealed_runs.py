@@ -171,6 +171,8 @@ async def test_a_worker_without_keys_ends_no_run(house: House, tmp_path: Path) -
             )
     async with whole.worker():
         await whole.reaches(run_id, "AWAITING_REVIEW")
+        with pytest.raises(UnreachableError, match="this process has no keys"):
+            await poor.runs.standing(str(run_id))
         await whole.decide(run_id, "approve")
         await whole.reaches(run_id, "COMPLETED")
 
