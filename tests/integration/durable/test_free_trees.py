@@ -183,7 +183,7 @@ async def test_the_root_error_is_told_with_its_path(house: House, caplog: pytest
     async with house.with_app(app) as busy:
         run_id, row = await failed(busy, "failing")
         assert row.failure == f"failing.1/Deep.1: LookupError: no such thing ({place_of('no such thing')} in fail)"
-        assert told_in_log(caplog, "LookupError: no such thing", "free_trees.py") == 1
+        assert told_in_log(caplog, f"'failing' of run {run_id}", "LookupError: no such thing", "free_trees.py") == 1
         kinds = [(event.path, event.kind) for event in await busy.events(run_id)]
         assert ("failing.1/Deep.1", "agent.node_failed") in kinds
         with pytest.raises(WorkflowFailureError):

@@ -38,11 +38,12 @@ def told(error: Exception) -> str:
     return reason if place is None else f"{reason} ({place})"
 
 
-def log(error: Exception) -> None:
+def log(name: str, error: Exception) -> None:
     """Write the whole traceback to the worker's log; not again when the run is replayed."""
     cause = error.__cause__ or error if isinstance(error, NodeFailedError) else error
     lines = "".join(traceback.format_exception(cause))
-    workflow.logger.error("a free tree failed\n%s", scrub.scrubbed(lines[-_LOG_LIMIT:], {}))
+    told_lines = scrub.scrubbed(lines[-_LOG_LIMIT:], {})
+    workflow.logger.error("free tree %r of run %s failed\n%s", name, workflow.info().workflow_id, told_lines)
 
 
 def place_of(error: BaseException) -> str | None:

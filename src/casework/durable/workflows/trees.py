@@ -64,7 +64,7 @@ class TreeRun(RunShell):
         except Exception as error:  # as what its module raises when it is loaded
             if is_unwinding() or only_cancelled(error):
                 raise
-            return self._failed(error)
+            return self._failed(pinned, error)
         finally:
             if self._fault is not None and not is_unwinding():
                 uncancel()
@@ -87,7 +87,7 @@ class TreeRun(RunShell):
         except NodeFailedError as error:
             if self._fault is None and only_cancelled(error.__cause__ or error):
                 raise asyncio.CancelledError from error
-            return self._failed(error)
+            return self._failed(pinned, error)
         finally:
             self._over = True
             events.close()
@@ -112,12 +112,12 @@ class TreeRun(RunShell):
             return RunEnd("FAILED", failure=self._fault)
         made = bounded(result, f"the result of free tree {job.name!r}")
         self._file.journal.output(job.path, RESULT, 1, made)
-        return RunEnd("COMPLETED")
+        return RunEnd("COMPLETED", output=made if self._file.start.parent_run_id else None)
 
-    def _failed(self, error: Exception) -> RunEnd:
+    def _failed(self, pinned: PinnedTree, error: Exception) -> RunEnd:
         if self._fault is not None:
             return RunEnd("FAILED", failure=self._fault)
-        tree_faults.log(error)
+        tree_faults.log(pinned.name, error)
         return RunEnd("FAILED", failure=tree_faults.told(error))
 
     def _stop(self, fault: str) -> None:
