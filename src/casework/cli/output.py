@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ import click
 from casework.values import Plain, dumps
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+PATH_WIDTH = 60
+"""Fewest columns that a path may take, and those that are left to what stands beside it."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 json_option: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="One JSON value on stdout.")
@@ -47,7 +50,12 @@ def on_terminal() -> bool:
 def _shown(key: str, value: Any, cut: bool) -> str:
     if not cut:
         return _line(value)
-    return path_cell(value) if key == "path" else cell(value)
+    return path_cell(value, _path_width()) if key == "path" else cell(value)
+
+
+def _path_width() -> int:
+    """Columns for a path: a wide terminal has room for the whole of most."""
+    return max(PATH_WIDTH, shutil.get_terminal_size().columns - PATH_WIDTH)
 
 
 def cell(value: Any, limit: int = 60) -> str:
@@ -56,7 +64,7 @@ def cell(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def path_cell(value: Any, limit: int = 60) -> str:
+def path_cell(value: Any, limit: int = PATH_WIDTH) -> str:
     """A path in a table. Where it is too long its begin is left out, as its end tells it from its siblings."""
     text = _line(value)
     if len(text) <= limit:

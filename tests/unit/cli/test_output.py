@@ -42,11 +42,15 @@ def test_on_a_terminal_a_path_keeps_its_end_and_an_error_its_begin(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output, "on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
     output.table(ROWS, COLUMNS, "none")
     shown = [line.split("  ") for line in capsys.readouterr().out.splitlines()[1:]]
     assert [path[:10] for path, _ in shown] == ["…/deeper.1"] * 2
     assert [path[-24:] for path, _ in shown] == ["/parse_stream_response.1", "/parse_stream_response.2"]
     assert all(len(path) <= 60 and error == "e" * 59 + "…" for path, error in shown)
+    monkeypatch.setenv("COLUMNS", "200")
+    output.table(ROWS, COLUMNS, "none")
+    assert [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[1:]] == PATHS
 
 
 def test_a_path_of_one_long_name_keeps_its_end() -> None:
