@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from casework.tasktree.context import HERE
 from casework.tasktree.errors import NodeFailedError, OptionError, told
+from casework.tasktree.paths import path_of
 from casework.tasktree.states import FAILED, NodeState, Stage
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Callbacks:
 def run_stages(node: TaskNode, stages: Iterable[Stage], *, tell: bool = True) -> Iterator[Pending]:
     """Tell the listener and run the callbacks of `node` for each stage, yielding what has to be awaited."""
     for stage in stages:
-        if tell and (stage not in _OF_HANDLERS or node._end_stage is Stage.AT_HANDLER_END):
+        if tell and (stage not in _OF_HANDLERS or node._end_stage_ is Stage.AT_HANDLER_END):
             notify(node, stage)
         yield from _run_callbacks(node, stage)
 
@@ -154,15 +155,15 @@ def callback_failed(node: TaskNode, stage: Stage, error: BaseException) -> None:
     if foreign:
         commander._abort(error)
         return
-    node._add_note(f"{stage} callback failed: {told(error)}")
+    node._add_note_(f"{stage} callback failed: {told(error)}")
     report(node, stage, error)
     if not commander._strict:
         return
     at_end = stage is Stage.AT_COMMANDER_END and node is not commander  # that node ended long before: the run fails
-    failing, failure = (commander, NodeFailedError(node.path, error)) if at_end else (node, error)
+    failing, failure = (commander, NodeFailedError(path_of(node), error)) if at_end else (node, error)
     if failing._state_ is NodeState.COMPLETED:
         failing._flags_ |= FAILED
-        failing._set_failure(failure, node)
+        failing._set_failure_(failure, node)
         failing._state_ = NodeState.EXCEPTION
         notify(failing, Stage.AT_EXCEPTION)
 

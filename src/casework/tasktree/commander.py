@@ -118,7 +118,9 @@ class Commander(Root):
         Raises:
             CommanderNotRunningError: there is no run to end.
         """
-        if self._state_ is not NodeState.ACTIVE:
+        if self._state_ is NodeState.ACTIVE:
+            self._check_loop(self)
+        else:
             raise CommanderNotRunningError("exit() was called on a Commander that does not run.")
         self._stop_if_dropped()
         if self._exited:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from casework.tasktree.errors import NotAtRestError, OptionError
-from casework.tasktree.paths import last_step
+from casework.tasktree.paths import last_step, path_of
 from casework.tasktree.states import ISOLATES, NodeState
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def take_place(parent: TaskNode, node: TaskNode, rare: Rare) -> None:
         node._ordinal_ = parent._counters_[name] = parent._counters_.get(name, 0) + 1
         return
     node._ordinal_ = rare.ordinal
-    path = f"{parent.path}/{last_step(node)}" if not parent._is_root else last_step(node)
+    path = f"{path_of(parent)}/{last_step(node)}" if not parent._is_root_ else last_step(node)
     try:
         node._counters_ = parent._commander_._carried.pop(path)
     except KeyError:

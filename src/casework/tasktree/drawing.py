@@ -96,7 +96,7 @@ def waits_of(node: TaskNode) -> str | None:
 
 def now(top: TaskNode) -> float | None:
     """What the clock of the tree shows; None where the Commander does not run."""
-    if top.parent is None and not top._is_root:
+    if top.parent is None and not top._is_root_:
         return None
     commander = top.commander
     return commander._time() if commander.running else None

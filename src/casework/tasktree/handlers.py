@@ -19,7 +19,7 @@ from casework.tasktree.errors import (
 from casework.tasktree.limits import arm
 from casework.tasktree.mechanics import adopt, body_failed, body_over, disown, refusal
 from casework.tasktree.node import TaskNode
-from casework.tasktree.states import ABSORBED, REFUSES, STARTED, NodeState, Stage
+from casework.tasktree.states import ABSORBED, DOOMED, REFUSES, SPARED, STARTED, NodeState, Stage
 
 _NONE_NAMED: dict[str, Any] = {}
 """The keyword arguments of most calls; a node is kept for long, and a dictionary is a third of one."""
@@ -52,14 +52,14 @@ class HandlerNode(TaskNode, Generic[R]):
     def __await__(self) -> Generator[Any, None, R]:
         return super().__await__()
 
-    def _start_for(self, here: TaskNode | None) -> None:
+    def _start_for_(self, here: TaskNode | None) -> None:
         if here is None:
             raise NoCurrentNodeError(f"{self!r} is awaited outside any node. Await it in a Job or handler.")
         if self._flags_ & ABSORBED:
             raise AlreadyAttachedError(f"{self!r} was returned by a Job and continues it. Await the Job.")
         call(self)
 
-    async def _drive(self) -> None:
+    async def _drive_(self) -> None:
         """The asyncio task of the node: its body, from start stage to outcome."""
         self._flags_ |= STARTED
         HERE.set(self)
@@ -76,9 +76,12 @@ class HandlerNode(TaskNode, Generic[R]):
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
             if commander._lets_go(error):
                 return
-            body_failed(self, error)
+            commander._mended(body_failed, self, error)
         if commander._is_unwinding is None or not commander._drops():
-            body_over(self)
+            try:
+                body_over(self)
+            except BaseException as fault:  # noqa: BLE001 - see _wreck
+                commander._wreck(fault)
 
 
 def handler(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, HandlerNode[R]]:
@@ -124,7 +127,7 @@ def call(node: H, parent: TaskNode | None = None) -> H:
     if commander._slots is not None:
         commander._slots.start(node)
         return node
-    body = node._drive()
+    body = node._drive_()
     try:
         node._task_ = commander._create_task(body, name=node._name_)
     except BaseException:
@@ -138,8 +141,8 @@ def placed_under(node: TaskNode, parent: TaskNode | None) -> TaskNode:
     """The parent for `node`: the one named, else the running node, which may not be one that is being ended."""
     here = HERE.get()
     if here is not None:
-        if here._flags_ & REFUSES:
-            raise refusal(here, node)
+        if here._flags_ & REFUSES and (parent is None or here._flags_ & (DOOMED | SPARED)):
+            raise refusal(here, node)  # one that failed may still give work to others, from its callbacks
         if parent is None:
             return here
     if parent is None:

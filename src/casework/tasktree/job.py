@@ -37,13 +37,14 @@ class Job(TaskNode):
 
     __slots__ = ("_context_",)
 
-    _queues: ClassVar[bool] = True
-    _end_stage: ClassVar[Stage] = Stage.AT_JOB_END
+    _queues_: ClassVar[bool] = True
+    _end_stage_: ClassVar[Stage] = Stage.AT_JOB_END
     _context_: contextvars.Context
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = {*vars(cls), *vars(cls).get("__annotations__", {})}
+        mixed_in = [base for base in cls.__mro__ if not issubclass(Job, base)]
+        own = {name for base in mixed_in for name in (*vars(base), *vars(base).get("__annotations__", {}))}
         taken = sorted(name for name in own if not name.startswith("__") and name != "task" and hasattr(Job, name))
         if taken:
             raise ReservedNameError(
@@ -56,7 +57,7 @@ class Job(TaskNode):
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
         """Ready the node here, so that a subclass need not call `super().__init__()`."""
         job = super().__new__(cls)
-        job._prepare(cls.__name__)
+        job._prepare_(cls.__name__)
         return job
 
     def __init__(self, name: str | None = None) -> None:
@@ -67,7 +68,7 @@ class Job(TaskNode):
         """The body of the Job. A class without one of its own can be a base, and is not submitted."""
         raise NotImplementedError
 
-    async def _drive(self) -> None:
+    async def _drive_(self) -> None:  # noqa: C901  # each branch is a way to begin or end; calls would cost more
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
         self._flags_ |= STARTED
         HERE.set(self)
@@ -80,20 +81,24 @@ class Job(TaskNode):
             elif self._commander_._listener is not None:
                 notify(self, Stage.AT_JOB_START)
             result = await self.task()
-            if isinstance(result, HandlerNode):
-                result = await self._continue(result)
-            elif isinstance(result, (types.CoroutineType, types.FunctionType)):
-                _check_result(self, result)
-            self._result_ = result
+            if result is not None:
+                if isinstance(result, HandlerNode):
+                    result = await self._continue_(result)
+                elif isinstance(result, (types.CoroutineType, types.FunctionType)):
+                    _check_result(self, result)
+                self._result_ = result
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
             if self._commander_._lets_go(error):
                 return
-            body_failed(self, error)
+            self._commander_._mended(body_failed, self, error)
         if self._commander_._is_unwinding is None or not self._commander_._drops():
-            body_over(self)
-            self._commander_._queue.next_after(self)
+            try:
+                body_over(self)
+                self._commander_._queue.next_after(self)
+            except BaseException as fault:  # noqa: BLE001 - see _wreck
+                self._commander_._wreck(fault)
 
-    async def _continue(self, node: HandlerNode[Any]) -> Any:
+    async def _continue_(self, node: HandlerNode[Any]) -> Any:
         """Go on as the handler call `node`, out of the queue; if it was called already, wait for it."""
         if self._flags_ & (DOOMED | SPARED):
             raise asyncio.CancelledError
@@ -102,9 +107,9 @@ class Job(TaskNode):
             return await node
         node._flags_ |= ABSORBED
         if node._rare_ is not None:
-            self._take_over(node._rare_)
+            self._take_over_(node._rare_)
         if self._commander_._slots is not None:
-            await self._slot(self._commander_._slots)
+            await self._slot_(self._commander_._slots)
         callbacks = node._callbacks_
         if callbacks is not None:
             self.merge(callbacks)
@@ -112,33 +117,33 @@ class Job(TaskNode):
             await await_stages(self, run_stages(self, (Stage.AT_HANDLER_START,)))
         return await node._function_(*node._args_, **node._kwargs_)
 
-    def _take_over(self, rare: Rare) -> None:
+    def _take_over_(self, rare: Rare) -> None:
         """What the handler call that continues the Job was told counts for the Job from now on."""
         if rare.limit is not None:
             arm(self, rare.limit)
         if rare.isolates:
             self._flags_ |= ISOLATES
         if rare.data:
-            self.data.update(rare.data)
+            self._rarely_().data.update(rare.data)
 
     @types.coroutine
-    def _slot(self, slots: Slots) -> Generator[Any, None, None]:
+    def _slot_(self, slots: Slots) -> Generator[Any, None, None]:
         yield from slots.take(self)
 
-    def _launch(self) -> None:
+    def _launch_(self) -> None:
         """Start the body, in the context that the Job was submitted in."""
         context = self._context_
         del self._context_
-        body = self._drive()
+        body = self._drive_()
         try:
             self._task_ = self._commander_._create_task(body, name=self._name_, context=context)
         except BaseException:
             body.close()
             raise
 
-    def _never_started(self) -> None:
+    def _never_started_(self) -> None:
         self._commander_._dropped += 1
-        self._commander_._queue.next_after(self)
+        self._commander_._queue.drop(self)
 
 
 def _check_result(job: Job, result: types.CoroutineType[Any, Any, Any] | types.FunctionType) -> None:

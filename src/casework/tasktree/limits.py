@@ -58,9 +58,9 @@ class Slots:
         """Start the body of `node`, now or when there is a slot."""
         if self._free:
             self._free -= 1
-            self._launch(node)
+            self._launch_(node)
             return
-        rare = node._rarely()
+        rare = node._rarely_()
         rare.context = contextvars.copy_context()
         rare.data[WAITS_FOR] = A_SLOT
         self._starting.append(node)
@@ -89,7 +89,7 @@ class Slots:
     def _wait(self, node: TaskNode) -> Generator[Any, None, None]:
         future: asyncio.Future[None] = node._commander_._create_future()
         self._resuming.append(future)
-        node.data[WAITS_FOR] = A_SLOT
+        node._rarely_().data[WAITS_FOR] = A_SLOT
         try:
             yield from future
         except BaseException:
@@ -97,7 +97,7 @@ class Slots:
                 self._pass_on()
             raise
         finally:
-            node.data.pop(WAITS_FOR, None)
+            node._rarely_().data.pop(WAITS_FOR, None)
 
     def _pass_on(self) -> None:
         while self._resuming:
@@ -108,18 +108,18 @@ class Slots:
         while self._starting:
             node = self._starting.popleft()
             if not node._flags_ & BODY_OVER:
-                node._rarely().data.pop(WAITS_FOR, None)
-                self._launch(node)
+                node._rarely_().data.pop(WAITS_FOR, None)
+                self._launch_(node)
                 return
         self._free += 1
 
-    def _launch(self, node: HandlerNode[Any]) -> None:
+    def _launch_(self, node: HandlerNode[Any]) -> None:
         node._flags_ |= HOLDS
         rare = node._rare_
         context = None if rare is None else rare.context
         if rare is not None:
             rare.context = None
-        body = node._drive()
+        body = node._drive_()
         try:
             node._task_ = node._commander_._create_task(body, name=node._name_, context=context)
         except BaseException:
@@ -154,19 +154,19 @@ def checked_seconds(seconds: object) -> float:
 
 def arm(node: TaskNode, seconds: float) -> None:
     """From now on `node` has so many seconds to end, with all below it."""
-    node._rarely().timers.append(node._commander_._call_later(seconds, _expire, node, seconds))
+    node._rarely_().timers.append(node._commander_._call_later(seconds, _expire, node, seconds))
 
 
 def _expire(node: TaskNode, seconds: float) -> None:
     """Fail `node`, which has not ended in time: its body is cancelled, and all below it is terminated."""
     if node._state_ is not NodeState.ACTIVE or node._flags_ & (FAILED | DOOMED) or node._commander_._drops():
         return
-    where = repr(path_of(node)) if not node._is_root else "the Commander"
+    where = repr(path_of(node)) if not node._is_root_ else "the Commander"
     error = TimeLimitError(f"{where} did not end within {seconds:g} s and was ended. Give it more time, or less to do.")
-    if node._is_root:
+    if node._is_root_:
         node._commander_._cut_off(error)
         return
-    node._set_failure(error)
+    node._set_failure_(error)
     node._flags_ |= FAILED | SEALED | DOOMED
     if not node._flags_ & BODY_OVER and node._task_ is not None:
         node._awaits_ = None

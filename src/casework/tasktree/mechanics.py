@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import _get_running_loop
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from casework.tasktree.callbacks import Pending, await_stages, notify, report, run_stages
 from casework.tasktree.counters import take_place
@@ -24,10 +24,11 @@ from casework.tasktree.errors import (
     NodeEndedError,
     NodeFailedError,
     NodeTerminatedError,
-    OptionError,
     TreeError,
     told,
 )
+from casework.tasktree.keeping import let_go
+from casework.tasktree.paths import path_of
 from casework.tasktree.states import (
     BODY_OVER,
     CLOSED,
@@ -39,7 +40,6 @@ from casework.tasktree.states import (
     LEGAL,
     RECEIVED,
     REFUSES,
-    RELEASED,
     SEALED,
     SPARED,
     STARTED,
@@ -51,13 +51,14 @@ from casework.tasktree.states import (
 if TYPE_CHECKING:
     from casework.tasktree.node import TaskNode
 
-Keep = Literal["all", "failed", "none"]
 _PENDING = NodeState.PENDING
 _ACTIVE = NodeState.ACTIVE
 _COMPLETED = NodeState.COMPLETED
 _ENDED_PLAINLY = STARTED | BODY_OVER | CLOSED  # one integer for all such nodes
-UNSWEPT = 8
-"""Released children that a list of children may hold before it is made anew, if they are more than half of it."""
+UNRECEIVED = 100
+"""How many failed children wait for the end of a body; the first of them is what fails it."""
+NOTES = 20
+"""Notes of a node after which errors beside the one that counts are told no more."""
 
 
 def move(node: TaskNode, state: NodeState) -> None:
@@ -122,9 +123,9 @@ def disown(node: TaskNode) -> None:
 
 def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
     """Why `parent` does not take `node`."""
-    if parent._state_ is _PENDING and not parent._is_root:
+    if parent._state_ is _PENDING and not parent._is_root_:
         return NodeEndedError(f"{parent!r} is in no tree yet, so it cannot have the child {node!r}. Attach it first.")
-    if parent._is_root and parent._state_ is not _ACTIVE:
+    if parent._is_root_ and parent._state_ is not _ACTIVE:
         return CommanderNotRunningError(f"{parent!r} does not run, so {node!r} cannot start. Use run() or async with.")
     if parent._state_.final:
         return NodeEndedError(f"{parent!r} has ended and takes no child {node!r}. Give it to a living ancestor.")
@@ -172,7 +173,7 @@ def body_failed(node: TaskNode, error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
         if not node._flags_ & (DOOMED | SPARED):
             node._flags_ |= STRAY
-            node._set_failure(error)
+            node._set_failure_(error)
         node._flags_ |= DOOMED
         return
     if node._flags_ & SPARED and isinstance(error, NodeTerminatedError):
@@ -180,11 +181,11 @@ def body_failed(node: TaskNode, error: BaseException) -> None:
         return
     if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
         # Our own frame says nothing, and would hold the node. Not by assignment, which a class may refuse.
-        error.with_traceback(error.__traceback__.tb_next)
-    node._set_failure(error)
+        BaseException.with_traceback(error, error.__traceback__.tb_next)
+    node._set_failure_(error)
     if node._flags_ & DOOMED:
         # Terminated it stays; but what went wrong on the way is not swallowed.
-        node._add_note(f"failed while it was terminated: {told(error)}")
+        node._add_note_(f"failed while it was terminated: {told(error)}")
         if not node._commander_._is_cancellation(error):
             report(node, Stage.AT_TERMINATE, error)
         return
@@ -235,11 +236,16 @@ def _end(node: TaskNode) -> bool:
 
 
 async def _end_later(node: TaskNode, steps: Iterator[Pending], first: Pending) -> None:
-    await await_stages(node, steps, first)
-    node._task_ = None
-    _close(node)
-    if node._parent_ is not None:
-        release(node._parent_)
+    try:
+        await await_stages(node, steps, first)
+        node._task_ = None
+        _close(node)
+        if node._parent_ is not None:
+            release(node._parent_)
+    except BaseException as fault:
+        if node._commander_._lets_go(fault):
+            raise
+        node._commander_._wreck(fault)
 
 
 def end_stages(node: TaskNode) -> tuple[Stage, ...]:
@@ -253,7 +259,7 @@ def end_stages(node: TaskNode) -> tuple[Stage, ...]:
 
 def _ends(node: TaskNode) -> tuple[Stage, ...]:
     """The end stage of `node`; a Job that went on as a handler runs what was meant for that one's end, too."""
-    return (Stage.AT_HANDLER_END, node._end_stage) if node._flags_ & CONTINUED else (node._end_stage,)
+    return (Stage.AT_HANDLER_END, node._end_stage_) if node._flags_ & CONTINUED else (node._end_stage_,)
 
 
 def _close(node: TaskNode) -> None:
@@ -268,33 +274,7 @@ def _close(node: TaskNode) -> None:
     if node._flags_ & (FAILED | STRAY) and not promised:
         hand_to_parent(node)
     if node._commander_._keep != "all":
-        _let_go(node, node._parent_)
-
-
-def checked_keep(keep: object) -> Keep:
-    """`keep` if a Commander can have it.
-
-    Raises:
-        OptionError: it is something else.
-    """
-    for choice in get_args(Keep):
-        if keep == choice:
-            return choice  # type: ignore[no-any-return]  # get_args has no types
-    raise OptionError(f"keep={keep!r}: give one of {', '.join(get_args(Keep))}.")
-
-
-def _let_go(node: TaskNode, parent: TaskNode | None) -> None:
-    """Take an ended node from its parent's children, unless it failed, or has one that did, and such are kept."""
-    if parent is None:
-        return
-    if node._commander_._keep == "failed" and (node._flags_ & FAILED or node.children):
-        return
-    node._flags_ |= RELEASED
-    parent._gone_ += 1
-    children = parent._children_
-    if children is not None and parent._gone_ > UNSWEPT and parent._gone_ * 2 > len(children):
-        parent._children_ = [child for child in children if not child._flags_ & RELEASED]
-        parent._gone_ = 0
+        let_go(node, node._parent_)
 
 
 # ---- errors upward
@@ -305,9 +285,12 @@ def hand_to_parent(node: TaskNode) -> None:
     parent = node._parent_
     if parent is None or node._flags_ & RECEIVED or parent._state_ is not _ACTIVE:
         return
-    if parent._flags_ & ISOLATES and not isinstance(node.exception, parent._commander_._passing):
+    if parent._flags_ & ISOLATES and not isinstance(_error(node), parent._commander_._passing):
         return  # it would not count, and an open Commander would gather such nodes for ever
-    parent._rarely().unreceived.append(node)
+    unreceived = parent._rarely_().unreceived
+    if len(unreceived) >= UNRECEIVED:
+        unreceived[:] = [child for child in unreceived if not child._flags_ & RECEIVED][:UNRECEIVED]
+    unreceived.append(node)
     if parent._flags_ & BODY_OVER:
         _take_children_errors(parent)
         if parent._flags_ & FAILED:
@@ -317,29 +300,35 @@ def hand_to_parent(node: TaskNode) -> None:
 
 def _take_children_errors(parent: TaskNode) -> None:
     """Fail `parent` by the first error of a child that nobody received, unless it fails or terminates anyhow."""
-    rare = parent._rarely()
+    rare = parent._rarely_()
     children, rare.unreceived = rare.unreceived, []
-    if parent._flags_ & (FAILED | DOOMED):
-        return
     for child in children:
         if child._flags_ & RECEIVED:
             continue
-        if not parent._flags_ & ISOLATES or isinstance(child.exception, parent._commander_._passing):
+        if parent._flags_ & ISOLATES and not isinstance(_error(child), parent._commander_._passing):
+            continue
+        error, origin = _carried(child)
+        if not parent._flags_ & (FAILED | DOOMED):
             parent._flags_ |= FAILED
-            error, origin = _carried(child)
-            parent._set_failure(error, origin)
-            return
+            parent._set_failure_(error, origin)
+        elif len(rare.notes) < NOTES:
+            parent._add_note_(f"failed as well: {told(error)}")
+
+
+def _error(node: TaskNode) -> BaseException | None:
+    """The error of `node`, whatever its class makes of the name `exception`."""
+    return None if node._rare_ is None else node._rare_.error
 
 
 def _carried(child: TaskNode) -> tuple[BaseException, TaskNode]:
     """What goes up from `child`, and where it arose: one error that names the place, however far it travels."""
-    origin = child._origin()
-    error = child.exception
+    origin = child._origin_()
+    error = _error(child)
     if error is None:
         raise IllegalTransitionError(f"{child!r} has not failed. This is a fault of the tree; please report it.")
     if isinstance(error, child._commander_._passing) or (isinstance(error, NodeFailedError) and origin is not child):
         return error, origin
-    return NodeFailedError(origin.path, error), origin
+    return NodeFailedError(path_of(origin), error), origin
 
 
 # ---- termination downward
@@ -378,7 +367,7 @@ def doom(roots: list[TaskNode]) -> None:
         node._task_ = None
         if node._flags_ & HOLDS:
             node._commander_._give_back(node)
-        node._never_started()
+        node._never_started_()
         release(node)
 
 

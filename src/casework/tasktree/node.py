@@ -74,9 +74,9 @@ class TaskNode:
         "_waiters_",
     )
 
-    _is_root: ClassVar[bool] = False
-    _queues: ClassVar[bool] = False  # whether its body waits for its turn
-    _end_stage: ClassVar[Stage] = Stage.AT_HANDLER_END
+    _is_root_: ClassVar[bool] = False
+    _queues_: ClassVar[bool] = False  # whether its body waits for its turn
+    _end_stage_: ClassVar[Stage] = Stage.AT_HANDLER_END
 
     _commander_: Commander  # set when the node is attached, like the two below
     _ordinal_: int
@@ -85,7 +85,7 @@ class TaskNode:
     _ended_: float | None  # set when the state is final
     _gone_: int  # children that were released but are still in the list; set with the first child
 
-    def _prepare(self, name: str) -> None:
+    def _prepare_(self, name: str) -> None:
         """Give every slot its first value."""
         self._name_ = name
         self._state_ = _PENDING
@@ -143,7 +143,7 @@ class TaskNode:
         Raises:
             NotAttachedError: the node has no place in a tree yet.
         """
-        if self._parent_ is None and not self._is_root:
+        if self._parent_ is None and not self._is_root_:
             raise NotAttachedError(f"{self!r} has no Commander before it is submitted or called.")
         return self._commander_
 
@@ -182,7 +182,7 @@ class TaskNode:
     @property
     def data(self) -> dict[str, Any]:
         """A dictionary for whoever wants to keep something with the node."""
-        return self._rarely().data
+        return self._rarely_().data
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ class TaskNode:
             NodeNameError: not a text, or empty.
             AlreadyAttachedError: the node has its place, and so its path, already.
         """
-        self._check_unplaced("Name it")
+        self._check_unplaced_("Name it")
         self._name_ = checked_name(name)
         return self
 
@@ -219,8 +219,8 @@ class TaskNode:
             OptionError: not a finite number above zero.
             AlreadyAttachedError: the node has its place already.
         """
-        self._check_unplaced("Limit it")
-        self._rarely().limit = checked_seconds(seconds)
+        self._check_unplaced_("Limit it")
+        self._rarely_().limit = checked_seconds(seconds)
         return self
 
     def isolate(self) -> Self:
@@ -229,8 +229,8 @@ class TaskNode:
         Raises:
             AlreadyAttachedError: the node has its place already.
         """
-        self._check_unplaced("Say so")
-        self._rarely().isolates = True
+        self._check_unplaced_("Say so")
+        self._rarely_().isolates = True
         return self
 
     def reopen(self, ordinal: int) -> Self:
@@ -240,8 +240,8 @@ class TaskNode:
             OptionError: `ordinal` is no whole number above zero.
             AlreadyAttachedError: the node has its place already.
         """
-        self._check_unplaced("Re-open it")
-        self._rarely().ordinal = checked_ordinal(ordinal)
+        self._check_unplaced_("Re-open it")
+        self._rarely_().ordinal = checked_ordinal(ordinal)
         return self
 
     def on(
@@ -272,12 +272,12 @@ class TaskNode:
         here = HERE.get()
         if not self._flags_ & CLOSED:
             if self._state_ is NodeState.PENDING:
-                self._start_for(here)
-            if not self._is_above(here):
-                yield from self._until_closed(here)
+                self._start_for_(here)
+            if not self._is_above_(here):
+                yield from self._until_closed_(here)
             elif not self._state_.final:
                 raise EndlessWaitError(f"{here!r} cannot await {self!r}, which ends only after it.")
-        return self._outcome(here)
+        return self._outcome_(here)
 
     async def terminate(self) -> None:
         """End the node and all below it: cancel what runs, drop what is queued, wait until all have ended.
@@ -292,11 +292,12 @@ class TaskNode:
             self._flags_ |= CLOSED
             return
         self._commander_._stop_if_dropped()
-        self._doom()
-        if self._is_above(HERE.get()):
+        self._commander_._check_loop(self)
+        self._doom_()
+        if self._is_above_(HERE.get()):
             await asyncio.sleep(0)  # where the caller's own body was cancelled, it leaves here
         elif not self._flags_ & CLOSED:
-            await self._until_closed(HERE.get(), receives=False)
+            await self._until_closed_(HERE.get(), receives=False)
 
     def __repr__(self) -> str:
         where = path_of(self) if self._parent_ is not None else self._name_
@@ -304,18 +305,18 @@ class TaskNode:
 
     # ---- for the mechanics
 
-    def _start_for(self, here: TaskNode | None) -> None:
+    def _start_for_(self, here: TaskNode | None) -> None:
         """Start a node that is awaited before it was attached, where its kind allows it."""
         raise NotAttachedError(f"{self!r} cannot be awaited yet. Submit it first. (awaited in {here!r})")
 
-    def _doom(self) -> None:
+    def _doom_(self) -> None:
         if self._state_ is NodeState.ACTIVE:
             doom([self])
 
-    def _never_started(self) -> None:
+    def _never_started_(self) -> None:
         """The node was terminated before its body took a step."""
 
-    def _is_above(self, here: TaskNode | None) -> bool:
+    def _is_above_(self, here: TaskNode | None) -> bool:
         """Whether this node is `here` or one of its ancestors. Quick where a node looks at its own child."""
         if here is None or self._parent_ is here:
             return False
@@ -325,7 +326,7 @@ class TaskNode:
         return step is self
 
     @types.coroutine
-    def _until_closed(self, waiter: TaskNode | None, *, receives: bool = True) -> Generator[Any, None, None]:
+    def _until_closed_(self, waiter: TaskNode | None, *, receives: bool = True) -> Generator[Any, None, None]:
         """Wait until the node has ended and its end callbacks are over, as `waiter` or as somebody outside."""
         self._commander_._stop_if_dropped()
         if waiter is None or waiter._commander_ is not self._commander_:
@@ -341,16 +342,16 @@ class TaskNode:
         except BaseException:
             del self._waiters_[future]
             if receiver is not None and self._flags_ & CLOSED and self._flags_ & (FAILED | STRAY):
-                self._look_for_receiver()
+                self._look_for_receiver_()
             raise
         del self._waiters_[future]
 
-    def _look_for_receiver(self) -> None:
+    def _look_for_receiver_(self) -> None:
         """An awaiter was cancelled between being woken and looking: without another the error goes to the parent."""
         if not any(waiter is not None for waiter in (self._waiters_ or {}).values()):
             hand_to_parent(self)
 
-    def _when_closed(self, act: Callable[[], object], waiter: TaskNode | None) -> None:
+    def _when_closed_(self, act: Callable[[], object], waiter: TaskNode | None) -> None:
         """Call `act` soon after the node has ended, on behalf of `waiter`, or of somebody outside the tree."""
         if self._waiters_ is None:
             self._waiters_ = {}
@@ -358,40 +359,40 @@ class TaskNode:
         self._waiters_[future] = waiter
         future.add_done_callback(lambda _: act())
 
-    def _check_unplaced(self, remedy: str) -> None:
+    def _check_unplaced_(self, remedy: str) -> None:
         if self._state_ is not NodeState.PENDING or self._flags_:
             raise AlreadyAttachedError(f"{self!r} has its path already. {remedy} before it is submitted or called.")
 
-    def _outcome(self, here: TaskNode | None) -> Any:
+    def _outcome_(self, here: TaskNode | None) -> Any:
         if self._state_ is NodeState.COMPLETED:
             return self._result_
         if here is not None:
             self._flags_ |= RECEIVED
-            seen = here._rarely().seen_errors
+            seen = here._rarely_().seen_errors
             seen.append(self)
             del seen[:-ERRORS_REMEMBERED]
-        error = self.exception
+        error = None if self._rare_ is None else self._rare_.error
         if error is None or self._state_ is NodeState.TERMINATED:
             raise NodeTerminatedError(f"{self!r} was terminated and has no result.") from error
-        raise error.with_traceback(self._rarely().traceback)
+        raise error.with_traceback(self._rarely_().traceback)
 
-    def _rarely(self) -> Rare:
+    def _rarely_(self) -> Rare:
         if self._rare_ is None:
             self._rare_ = Rare()
         return self._rare_
 
-    def _set_failure(self, error: BaseException, origin: TaskNode | None = None) -> None:
+    def _set_failure_(self, error: BaseException, origin: TaskNode | None = None) -> None:
         """Keep `error`, and where it arose: in this node, unless it came out of another one that was awaited here."""
-        rare = self._rarely()
+        rare = self._rarely_()
         for seen in rare.seen_errors:
-            if seen.exception is error:
-                origin = seen._origin()
+            if seen._rare_ is not None and seen._rare_.error is error:
+                origin = seen._origin_()
         rare.seen_errors.clear()
         rare.error, rare.traceback, rare.origin = error, error.__traceback__, origin
 
-    def _origin(self) -> TaskNode:
+    def _origin_(self) -> TaskNode:
         """The node in which this node's error arose."""
         return self if self._rare_ is None or self._rare_.origin is None else self._rare_.origin
 
-    def _add_note(self, note: str) -> None:
-        self._rarely().notes.append(note)
+    def _add_note_(self, note: str) -> None:
+        self._rarely_().notes.append(note)

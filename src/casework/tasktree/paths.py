@@ -62,7 +62,7 @@ def path_of(node: TaskNode) -> str:
     while (parent := step._parent_) is not None:
         steps.append(last_step(step))
         step = parent
-    if not step._is_root:
+    if not step._is_root_:
         raise NotAttachedError(f"{node!r} has no path before it is submitted or called.")
     steps.reverse()
     return "/".join(steps)

@@ -14,16 +14,21 @@ if TYPE_CHECKING:
     from casework.tasktree.job import Job
 
 
+DEAD_LIMIT = 32
+"""Jobs that were ended before their turn and may stay in the queue, if they are less than half of it."""
+
+
 class JobQueue:
     """Jobs whose bodies are still to run, and the one whose turn it is (`head`)."""
 
-    __slots__ = ("_arrived", "_plain", "_ranked", "head")
+    __slots__ = ("_arrived", "_dead", "_plain", "_ranked", "head")
 
     def __init__(self) -> None:
         self.head: Job | None = None
         self._plain: deque[Job] = deque()
         self._ranked: list[tuple[int, int, Job]] = []  # a heap: negated priority, order of arrival, Job
         self._arrived = 0
+        self._dead = 0  # ended before their turn, perhaps still in the queue
 
     def put(self, job: Job, priority: int = 0) -> None:
         """Queue `job`; it starts at once where nobody's turn it is."""
@@ -39,6 +44,16 @@ class JobQueue:
         """`job` gives up its turn, if it has it."""
         if self.head is job:
             self._start_next()
+
+    def drop(self, job: Job) -> None:
+        """`job` was ended before its turn; it is let go soon, however long the body lasts whose turn it is."""
+        self._dead += 1
+        if self._dead > DEAD_LIMIT and self._dead * 2 > len(self._plain) + len(self._ranked):
+            self._plain = deque(each for each in self._plain if not each._flags_ & BODY_OVER)
+            self._ranked = [entry for entry in self._ranked if not entry[2]._flags_ & BODY_OVER]
+            heapq.heapify(self._ranked)
+            self._dead = 0
+        self.next_after(job)
 
     def forget(self, job: Job) -> None:
         """`job`, the last that was put in, could not be started, or not be put in."""
@@ -60,7 +75,7 @@ class JobQueue:
         while (job := self._pop()) is not None:
             if not job._flags_ & BODY_OVER:
                 self.head = job
-                job._launch()
+                job._launch_()
                 return
 
     def _pop(self) -> Job | None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import logging
-import time
 import types
 from collections.abc import Callable, Generator, Mapping
 from contextvars import Token
@@ -16,13 +13,13 @@ from casework.tasktree.context import HERE
 from casework.tasktree.counters import checked
 from casework.tasktree.errors import CommanderBusyError, EndlessWaitError, NodeTerminatedError, OtherLoopError
 from casework.tasktree.job import Job
+from casework.tasktree.keeping import Keep, checked_keep
 from casework.tasktree.limits import Clock, arm, slots_for
+from casework.tasktree.loops import quick_tasks, quick_time
 from casework.tasktree.mechanics import (
-    Keep,
     body_failed,
     body_over,
     cancel_again,
-    checked_keep,
     doom_children,
     end_stages,
     move,
@@ -36,7 +33,6 @@ from casework.tasktree.waits import check_wait, wait_as
 if TYPE_CHECKING:
     from casework.tasktree.commander import Commander
 
-_log = logging.getLogger("casework.tasktree")
 
 Listener = Callable[[TaskNode, Stage], None]
 ErrorHook = Callable[[TaskNode, Stage, BaseException], object]
@@ -53,35 +49,6 @@ def _caused_by_cancel(error: BaseException) -> bool:
         seen.add(id(step))
         step = step.__cause__
     return step is not None and type(step).__name__ == "CancelledError"
-
-
-def _quick_time(clock: Clock) -> Callable[[], float]:
-    """`clock.time`; of a loop of asyncio itself that is the system's monotonic clock, without the way round."""
-    if getattr(type(clock), "time", None) is asyncio.BaseEventLoop.time:
-        return time.monotonic
-    return clock.time if isinstance(clock, asyncio.AbstractEventLoop) else _steady(clock)
-
-
-def _steady(clock: Clock) -> Callable[[], float]:
-    """The time of a clock of somebody else's making; where that fails, the last one: no node may hang by it."""
-    last = clock.time()
-
-    def now() -> float:
-        nonlocal last
-        try:
-            last = clock.time()
-        except Exception:  # noqa: BLE001  # logged, and lived with
-            _log.exception("the Commander's clock failed; its last time is used")
-        return last
-
-    return now
-
-
-def _quick_tasks(loop: asyncio.AbstractEventLoop) -> Callable[..., asyncio.Task[None]]:
-    """`loop.create_task`; of a loop of asyncio itself, without a factory of its own, that only makes a Task."""
-    if type(loop).create_task is asyncio.BaseEventLoop.create_task and loop.get_task_factory() is None:
-        return functools.partial(asyncio.Task, loop=loop)
-    return loop.create_task
 
 
 class Root(TaskNode):
@@ -117,10 +84,12 @@ class Root(TaskNode):
         "_strict",
         "_time",
         "_token",
+        "_wrecked",
     )
 
-    _is_root: ClassVar[bool] = True
-    _end_stage: ClassVar[Stage] = Stage.AT_COMMANDER_END
+    _loop: asyncio.AbstractEventLoop
+    _is_root_: ClassVar[bool] = True
+    _end_stage_: ClassVar[Stage] = Stage.AT_COMMANDER_END
 
     def __init__(
         self,
@@ -137,7 +106,7 @@ class Root(TaskNode):
         counters: Mapping[str, Mapping[str, int]] | None = None,
         is_cancellation: Callable[[BaseException], bool] = _caused_by_cancel,
     ) -> None:
-        self._prepare("Commander")
+        self._prepare_("Commander")
         self._commander_ = cast("Commander", self)  # nothing else is made of a Root
         self._listener = listener
         self._is_unwinding = is_unwinding
@@ -158,6 +127,7 @@ class Root(TaskNode):
         self._exited = False
         self._first: Job | None = None
         self._body: asyncio.Task[Any] | None = None  # whose `async with` it is
+        self._wrecked = False  # see _wreck
         self._cut = False  # that task was cancelled by the Commander's own time limit
         self._token: Token[TaskNode | None] | None = None
 
@@ -165,19 +135,21 @@ class Root(TaskNode):
 
     def _open_up(self) -> None:
         """Begin a run. Nothing of an earlier one stays but the ordinals, so that no path is given twice."""
-        if self._state_ is NodeState.ACTIVE or (self._state_.final and not self._flags_ & CLOSED):
+        if (self._state_ is NodeState.ACTIVE and not self._loop.is_closed()) or (
+            self._state_.final and not self._flags_ & CLOSED
+        ):
             raise CommanderBusyError(f"{self!r} is running. Wait for its end, or use another Commander.")
-        counters, callbacks, before = self._counters_, self._callbacks_, self._rarely()
-        self._prepare(self._name_)
+        counters, callbacks, before = self._counters_, self._callbacks_, self._rarely_()
+        self._prepare_(self._name_)
         self._counters_, self._callbacks_ = counters, callbacks
         self._flags_ = ISOLATES if self._isolate or before.isolates else 0
-        rare = self._rarely()
+        rare = self._rarely_()
         rare.data, rare.limit, rare.isolates = before.data, before.limit, before.isolates
         loop = asyncio.get_running_loop()
         clock = self._clock or loop
-        self._time, self._call_later = _quick_time(clock), clock.call_later
+        self._time, self._call_later = quick_time(clock), clock.call_later
         self._began_, self._ended_ = self._time(), None
-        self._create_task = _quick_tasks(loop)
+        self._create_task = quick_tasks(loop)
         self._create_future = loop.create_future
         self._done: asyncio.Future[None] = loop.create_future()
         self._loop = loop
@@ -187,7 +159,7 @@ class Root(TaskNode):
         self._enders: dict[int, TaskNode] = {}  # by identity: a class of Jobs may compare its objects in its own way
         self._first = None
         self._dropped = 0
-        self._exited = self._cut = False
+        self._exited = self._cut = self._wrecked = False
         self._aborted: BaseException | None = None
         self._open_ = 1
         move(self, NodeState.ACTIVE)
@@ -225,7 +197,7 @@ class Root(TaskNode):
     async def _all_over(self, outer: TaskNode | None) -> asyncio.CancelledError | None:
         """Wait for the last node. A cancellation from outside terminates the tree, and is given back for later."""
         cancelled: asyncio.CancelledError | None = None
-        while self._open_:
+        while self._open_ and not self._wrecked:
             if self._done.done():
                 self._done = self._create_future()  # something began between the last end and now
             try:
@@ -236,7 +208,7 @@ class Root(TaskNode):
                 if self._done.cancelled():
                     self._done = self._create_future()
                 if cancelled is None and not self._flags_ & DOOMED:
-                    self._doom()
+                    self._doom_()
                 else:
                     cancel_again(self._children_ or [])
                 cancelled = error
@@ -248,7 +220,7 @@ class Root(TaskNode):
             self._mailbox.close(f"{self!r} has ended.")
             self._mailbox = None
         self._ended_ = self._time()
-        for timer in self._rarely().timers:
+        for timer in self._rarely_().timers:
             timer.cancel()
         if cancelled is not None or (self._flags_ & DOOMED and not self._flags_ & FAILED):
             move(self, NodeState.TERMINATED)
@@ -348,6 +320,23 @@ class Root(TaskNode):
         if not self._done.done():
             self._done.set_result(None)
 
+    def _mended(self, record: Callable[[TaskNode, BaseException], None], node: TaskNode, error: BaseException) -> None:
+        """`record(node, error)`; where that fails, by an error that is no error as others are, the run ends."""
+        try:
+            record(node, error)
+        except BaseException as fault:  # noqa: BLE001 - see _wreck
+            node._flags_ |= FAILED
+            self._wreck(fault)
+
+    def _wreck(self, fault: BaseException) -> None:
+        """The mechanics themselves failed, by an object of somebody's that breaks every rule. End the run by `fault`.
+
+        A node may be left without its end; nothing waits for it any more. That is better than a run without an end.
+        """
+        self._wrecked = True
+        self._abort(fault)
+        self._all_ended()
+
     def _cut_off(self, error: BaseException) -> None:
         """The time is over: end the run by `error`, and the body of the `async with`, which is part of it."""
         self._abort(error)
@@ -360,11 +349,11 @@ class Root(TaskNode):
             self._aborted = error
         if self._state_ is NodeState.ACTIVE:
             if not self._flags_ & FAILED:
-                self._set_failure(error)
+                self._set_failure_(error)
             self._flags_ |= SEALED | FAILED
             doom_children(self)
 
-    def _doom(self) -> None:
+    def _doom_(self) -> None:
         if self._state_ is NodeState.ACTIVE:
             self._flags_ |= DOOMED
             doom_children(self)

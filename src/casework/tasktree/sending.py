@@ -32,11 +32,11 @@ def send(job: Job, to: Commander, parent: TaskNode | None = None, priority: int 
     """
     check_job(job)
     checked_priority(priority)
-    if not (hasattr(to, "_mailbox") and to._is_root):
+    if not (hasattr(to, "_mailbox") and to._is_root_):
         raise NotACommanderError(f"{to!r} is no Commander. Send the Job to a Commander that runs.")
     if not to.running or to._flags_ & REFUSES:
         raise refusal(to, job)
-    return call(_sent(job, to, priority).named(job.name), parent)
+    return call(_sent(job, to, priority).named(job._name_), parent)
 
 
 @handler

@@ -130,7 +130,7 @@ class Mailbox:
                 future.set_exception(error)
             return
         future.add_done_callback(lambda done: self._cancel(node, done) if done.cancelled() else None)
-        node._when_closed(lambda: _answer(future, node), receives)
+        node._when_closed_(lambda: _answer(future, node), receives)
 
     def _cancel(self, node: TaskNode, future: Future[Any]) -> None:
         future.set_running_or_notify_cancel()  # tells those who wait for it
@@ -144,7 +144,7 @@ def _answer(future: Future[Any], node: TaskNode) -> None:
     if future.cancelled() or not future.set_running_or_notify_cancel():
         return
     try:
-        result = node._outcome(None)
+        result = node._outcome_(None)
     except BaseException as error:  # noqa: BLE001  # handed on as it is
         future.set_exception(error)
     else:

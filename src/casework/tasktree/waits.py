@@ -50,7 +50,7 @@ def wait_as(
         waiter._awaits_ = {}
     waiter._awaits_[future] = awaited
     if not receives:
-        awaited._rarely().bystanders[future] = waiter
+        awaited._rarely_().bystanders[future] = waiter
     slots = waiter._commander_._slots
     if slots is not None and waiter._flags_ & HOLDS:
         slots.lend(waiter)
@@ -60,7 +60,7 @@ def wait_as(
         if waiter._awaits_ is not None:
             waiter._awaits_.pop(future, None)
         if not receives:
-            del awaited._rarely().bystanders[future]
+            del awaited._rarely_().bystanders[future]
     if slots is not None and waiter._flags_ & LENT and not waiter._awaits_ and not waiter._flags_ & BODY_OVER:
         yield from slots.take(waiter)
 
@@ -88,7 +88,7 @@ def _waiting(waiter: TaskNode) -> Thing | None:
 
 def _needs_something(node: TaskNode) -> bool:
     children = node._open_ if node._flags_ & BODY_OVER else node._open_ - 1
-    return children > 0 or bool(node._awaits_) or (node._queues and not node._flags_ & STARTED)
+    return children > 0 or bool(node._awaits_) or (node._queues_ and not node._flags_ & STARTED)
 
 
 def _leads(start: Thing, goal: Thing) -> bool:
@@ -141,7 +141,7 @@ def _needs(node: TaskNode, body: bool) -> Iterator[Thing]:
             return  # else its callbacks run
     for awaited in (node._awaits_ or {}).values():
         yield awaited, False
-    if body and node._queues and not node._flags_ & STARTED and (head := node._commander_._queue.head) is not None:
+    if body and node._queues_ and not node._flags_ & STARTED and (head := node._commander_._queue.head) is not None:
         yield head, True
 
 

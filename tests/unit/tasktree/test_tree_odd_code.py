@@ -18,15 +18,12 @@ from casework.tasktree import (
     Callbacks,
     Commander,
     CommanderBusyError,
-    EndlessWaitError,
     Job,
     NodeEndedError,
     NodeFailedError,
     NodeState,
     NodeTerminatedError,
-    NotAsyncError,
     NotAtRestError,
-    OptionError,
     OtherLoopError,
     ReservedNameError,
     Stage,
@@ -58,7 +55,7 @@ async def test_jobs_that_compare_and_cannot_be_hashed() -> None:
     assert told == ["Alike.1", "Alike.2"]
 
 
-@pytest.mark.parametrize("name", ["result", "state", "path", "data", "on", "_drive", "terminate"])
+@pytest.mark.parametrize("name", ["result", "state", "path", "data", "on", "_drive_", "terminate"])
 def test_a_name_of_the_tree_is_not_taken_for_ones_own(name: str) -> None:
     """TT-20. At the definition of the class: as attribute, method or annotation."""
     with pytest.raises(ReservedNameError, match=f"has {name} of its own"):
@@ -338,65 +335,3 @@ async def test_a_job_sent_to_another_thread_holds_no_slot() -> None:
 
 async def _seven() -> int:
     return 7
-
-
-# ---- the first slips
-
-
-async def test_what_a_body_returns_by_a_slip_is_refused() -> None:
-    """TT-8, TT-20. A coroutine of a function without the decorator, or a handler that was not called."""
-
-    async def plain() -> None:
-        return None
-
-    async def returns_a_coroutine() -> Any:
-        return plain()
-
-    async def returns_the_handler() -> Any:
-        return for_ever
-
-    for body, remedy in ((returns_a_coroutine, "Put @handler"), (returns_the_handler, "Call it")):
-        with pytest.raises(NodeFailedError, match=remedy):
-            await Commander().run(Do(body))
-
-
-async def test_a_job_without_a_body_is_refused_before_it_is_queued() -> None:
-    """TT-20. A class without `task` may be a base, and no more."""
-
-    class Base(Job):
-        pass
-
-    async with Commander() as commander:
-        with pytest.raises(NotAsyncError, match="no body"):
-            submit(Base())
-        assert commander.children == ()
-
-
-async def test_callbacks_and_parents_must_be_what_they_are_called() -> None:
-    """TT-13, TT-20. Refused where they are given."""
-    for bad in (None, 3, "text"):
-        with pytest.raises(OptionError, match="give a function"):
-            Alike(1).on(Stage.AT_JOB_END, bad)  # type: ignore[arg-type]  # that is the misuse
-        with pytest.raises(OptionError, match="give Callbacks"):
-            Alike(1).merge(bad)  # type: ignore[arg-type]  # that is the misuse
-    async with Commander():
-        for no_node in (Alike, "path.1", 7):
-            with pytest.raises(OptionError, match="is no node"):
-                submit(Alike(1), parent=no_node)  # type: ignore[arg-type]  # that is the misuse
-
-
-async def test_a_loop_is_not_made_inside_a_loop() -> None:
-    """TT-9, TT-20. By name, and without a coroutine that is left over."""
-    with pytest.raises(OtherLoopError, match="await commander"):
-        Commander().run_sync(Alike(1))
-
-
-async def test_a_future_is_not_waited_for_in_the_loop_that_does_the_work() -> None:
-    """TT-11, TT-20. It would stand still; once there is a result, it can be asked for."""
-    async with Commander() as commander:
-        future = commander.submit_threadsafe(Alike(8))
-        for ask in (future.result, future.exception):
-            with pytest.raises(EndlessWaitError, match="wrap_future"):
-                ask()
-        assert await asyncio.wrap_future(future) == 8
-        assert future.result() == 8
