@@ -26,7 +26,7 @@ from casework.tasktree import (
 
 async def ends(commander: Commander, *jobs: Job) -> BaseException:
     """The error that a run ends by, in ten seconds at most."""
-    with pytest.raises(Exception) as caught:  # noqa: B017, PT011  # whatever it is
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # whatever it is
         await asyncio.wait_for(commander.run(*jobs), 10)
     return caught.value
 
