@@ -11,8 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from temporalio.api.common.v1 import Payload
-from temporalio.client import Client
+from temporalio.client import Client, ScheduleActionStartWorkflow
 
+from casework.durable.in_hand import PATIENCE
 from casework.durable.payloads import Payloads
 from casework.errors import PayloadUnreadableError, SettingsError
 
@@ -33,6 +34,17 @@ async def left(client: Client) -> dict[str, Payload]:
         return {MEMO: await _codec(client).as_if_large(word)}
     except PayloadUnreadableError as error:
         raise SettingsError(str(error), field="CASEWORK_BLOBS") from error
+
+
+async def require(client: Client, schedule_id: str) -> None:
+    """Read the word in that schedule, where there is one.
+
+    Raises:
+        SettingsError: it cannot be read here.
+        RPCError: the engine does not say.
+    """
+    action = (await client.get_schedule_handle(schedule_id).describe(rpc_timeout=PATIENCE)).schedule.action
+    await check(client, action.memo if isinstance(action, ScheduleActionStartWorkflow) else None)
 
 
 async def check(client: Client, memo: Mapping[str, Any] | None) -> bool:

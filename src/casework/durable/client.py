@@ -7,6 +7,8 @@ is first needed, so that the API starts, and says what is missing, while the eng
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import timedelta
@@ -24,17 +26,20 @@ from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy, Wo
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from casework.durable import contracts
+from casework.durable import canary, contracts
 from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision, DecisionReply, RunEnd, RunStart, Signal, Standing
-from casework.durable.in_hand import InHand, Workers, in_hand, workers
-from casework.errors import FatalError, StateError, UnreachableError
+from casework.durable.in_hand import PATIENCE, InHand, Workers, in_hand, workers
+from casework.durable.schedules import sweep_id
+from casework.errors import FatalError, PayloadUnreadableError, SettingsError, StateError, UnreachableError
 from casework.settings import HistorySettings, Settings
 from casework.values import content_hash
 
 Made = TypeVar("Made")
 CALL_TIMEOUT = timedelta(seconds=10)
 """Longest wait for one answer of the engine, with the time that a first call takes to connect."""
+ASK_AGAIN_S = 30.0
+"""After so long a client asks again whether it can read what workers write, where the engine has not said."""
 
 _HINT = "Start it with `casework dev`, or set TEMPORAL_ADDRESS."
 _GONE = {RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION}
@@ -52,6 +57,7 @@ class RunClient:
         self._client = client
         self.task_queue = task_queue
         self._histories = histories or HistorySettings()
+        self._agrees_until = 0.0
 
     async def start(self, start: RunStart, task_queue: str | None = None) -> bool:
         """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
@@ -62,6 +68,7 @@ class RunClient:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
             FatalError: the engine refuses it for good, for its size for example.
         """
+        await self._agree()
         bounds = self._histories
         start = replace(start, roll_over_events=bounds.roll_over_events, roll_over_bytes=bounds.roll_over_bytes)
         seconds = contracts.task_seconds(start.bundle)
@@ -90,6 +97,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
+        await self._agree()
         await _reached(self._handle(run_id).signal(contracts.DECIDE_SIGNAL, decision, rpc_timeout=CALL_TIMEOUT))
 
     async def decide_and_confirm(self, run_id: str, decision: Decision, timeout_s: float) -> DecisionReply | None:
@@ -99,6 +107,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
+        await self._agree()
         update = self._handle(run_id).execute_update(
             contracts.DECIDE_UPDATE, decision, id=content_hash(decision), result_type=DecisionReply
         )
@@ -116,6 +125,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
+        await self._agree()
         await _reached(self._handle(run_id).signal(contracts.NAMED_SIGNAL, signal, rpc_timeout=CALL_TIMEOUT))
 
     async def cancel(self, run_id: str, request: CancelRequest) -> None:
@@ -125,6 +135,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
+        await self._agree()
         await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
 
     async def tell_again(self, run_id: str) -> None:
@@ -177,6 +188,26 @@ class RunClient:
     async def workers(self) -> Workers | None:
         """Who works on this task queue; None where the engine does not say within two seconds."""
         return await workers(self._client, self.task_queue)
+
+    async def _agree(self) -> None:
+        """Before the first value is sent: that this process has the keys and blobs of the workers. What it sends would
+        otherwise stand in clear in histories where all else is encrypted. Where the engine does not say, the call tells,
+        and it is asked again after a while.
+
+        Raises:
+            PayloadUnreadableError: it has not.
+        """
+        if time.monotonic() < self._agrees_until:
+            return
+        try:
+            async with asyncio.timeout(min(PATIENCE, CALL_TIMEOUT).total_seconds()):
+                await canary.require(self._client, sweep_id(self.task_queue))
+        except SettingsError as error:
+            raise PayloadUnreadableError(str(error)) from error
+        except (RPCError, RuntimeError, TimeoutError):
+            self._agrees_until = time.monotonic() + ASK_AGAIN_S
+        else:
+            self._agrees_until = math.inf
 
     def _handle(self, run_id: str) -> WorkflowHandle[object, RunEnd]:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)

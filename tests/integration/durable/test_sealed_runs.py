@@ -21,13 +21,14 @@ from casework.durable.activities.tool import ToolActivity
 from casework.durable.blob_sweep import remove_gone
 from casework.durable.blobs import FolderBlobs
 from casework.durable.connection import connect
+from casework.durable.contracts import CancelRequest
 from casework.durable.keys import KeyFile
 from casework.durable.schedules import ensure_sweep
 from casework.durable.worker import WORKFLOWS, workflow_runner
 from casework.errors import SettingsError, UnreachableError
 from casework.settings import HistorySettings
 from tests.integration.durable.apps import errand
-from tests.integration.durable.conftest import House, eventually
+from tests.integration.durable.conftest import APPLICATION, House, eventually
 from tests.integration.durable.parts import parts_of
 
 WORD = "BLACKBERRY"
@@ -134,6 +135,20 @@ async def test_a_worker_that_lacks_what_others_have_does_not_start(house: House,
         poor = replace(whole, client=await connect(replace(whole.settings, histories=other)))
     with pytest.raises(SettingsError, match=r"cannot read what the workers of its task queue write.*CASEWORK_"):
         await ensure_sweep(poor.client, queue)
+
+
+async def test_an_api_that_lacks_the_keys_sends_nothing(house: House, tmp_path: Path) -> None:
+    """DA-22. What it sends would stand in clear beside what is encrypted: it is refused before it is sent."""
+    whole, queue = await sealed(house, tmp_path), house.settings.temporal.task_queue
+    await whole.open()
+    await ensure_sweep(whole.client, queue)
+    run_id = await whole.start(APPLICATION)
+    poor = await sealed(house, tmp_path, keys=False, blobs=False)
+    with pytest.raises(UnreachableError, match=r"cannot read what the workers of its task queue write.*CASEWORK_"):
+        await poor.runs.cancel(str(run_id), CancelRequest("olga", WORD))
+    with pytest.raises(UnreachableError, match="cannot read"):
+        await poor.start(APPLICATION)
+    await whole.client.get_workflow_handle(str(run_id)).terminate(reason="the test is over")
 
 
 async def test_keys_may_come_while_workers_without_a_writing_one_work(house: House, tmp_path: Path) -> None:
