@@ -191,8 +191,8 @@ class RunClient:
 
     async def _agree(self) -> None:
         """Before the first value is sent: that this process has the keys and blobs of the workers. What it sends would
-        otherwise stand in clear in histories where all else is encrypted. Where the engine does not say, the call tells,
-        and it is asked again after a while.
+        otherwise stand in clear in histories where all else is encrypted. Where the engine does not say, the call
+        tells, and it is asked again after a while.
 
         Raises:
             PayloadUnreadableError: it has not.
