@@ -116,7 +116,9 @@ def duration_text(seconds: float) -> str:
 
 
 def _first_line(text: str) -> str:
-    return _cut(text.split("\n", 1)[0])
+    """The first line, with nothing in it that would move a terminal's cursor or turn its direction."""
+    line = text.split("\n", 1)[0]
+    return _cut("".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in line))
 
 
 def _cut(text: str) -> str:

@@ -198,3 +198,15 @@ async def test_a_wait_for_a_limit_is_seen() -> None:
         "    nothing.1 ACTIVE waits for a handler slot",
     ]
     assert "waits" not in commander.render()
+
+
+async def test_an_error_cannot_write_lines_of_its_own_on_a_terminal() -> None:
+    """TT-21. What moves a cursor or turns the direction of writing is not shown as it is."""
+    commander = Commander(isolate=True)
+    await commander.run(Do(lambda: _raise(ValueError("a\x1b[2K\rCommander COMPLETED \u202egnp"))))
+    assert commander.render().isprintable() or "\n" in commander.render()
+    assert not any(each in commander.render() for each in "\x1b\r\u202e")
+
+
+async def _raise(error: Exception) -> None:
+    raise error
