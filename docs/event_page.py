@@ -69,6 +69,8 @@ KINDS = {
     "agent.review_pending": ("a visit", "a person is asked", "`review_id`, `node`, `note`: why a decision is refused"),
     "agent.branch_completed": ("a branch", "a branch of a PARALLEL or MAP succeeded", "`branch`"),
     "agent.branch_failed": ("a branch", "it failed; the others go on", "`branch`, `error`"),
+    "agent.sub_run_started": ("a SUBWORKFLOW", "a run of its own is started below", "`run_id`, `workflow`"),
+    "agent.sub_run_ended": ("a SUBWORKFLOW", "that run has ended", "`run_id`, `status`"),
     "agent.wait_started": (
         "a WAIT",
         "the run waits, as intended, without a worker",

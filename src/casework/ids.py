@@ -50,6 +50,11 @@ def review_id(run_id: UUID, path: str) -> UUID:
     return derived_id(run_id, path, "review")
 
 
+def sub_run_id(run_id: UUID, path: str) -> UUID:
+    """The run that the SUBWORKFLOW at `path` starts; no step of the run has this id."""
+    return derived_id(run_id, path, "run")
+
+
 def decision_id(review: UUID, reviewer: str, command: str, reason: str) -> UUID:
     """The id of a decision whose caller sent none: the same answer twice is one decision."""
     return uuid5(review, dumps([reviewer, command, reason]))

@@ -19,6 +19,7 @@ SWEEP_WORKFLOW = "casework.sweep"
 CALL_MODEL = "casework.call_model"
 CALL_TOOL = "casework.call_tool"
 PROJECT = "casework.project"
+OPEN_SUB_RUN = "casework.open_sub_run"
 SWEEP = "casework.sweep_runs"
 DECIDE_SIGNAL = "decide"
 DECIDE_UPDATE = "decide_and_confirm"
@@ -86,6 +87,9 @@ class RunStart:
     """How long a history gets, at most, before the run goes on as the next part."""
     carried: Carried | None = None
     """None in the first part."""
+    parent_run_id: str = ""
+    parent_path: str = ""
+    """The run that started this one, and the SUBWORKFLOW's path in it; "" where there is none."""
 
 
 def workflow_type(bundle: Mapping[str, Any]) -> str:
@@ -115,6 +119,8 @@ class RunEnd:
     status: Literal["COMPLETED", "FAILED", "CANCELLED"]
     outcome: str | None = None
     failure: str | None = None
+    output: Any = None
+    """What the last node stored, or the tree returned; only for the run that started this one."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +232,35 @@ class Project:
 
     owner: Owner
     outbox: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class SubRun:
+    """Make the run of a SUBWORKFLOW ready: `name` is the workflow or free tree, `run_id` the run's id to be."""
+
+    owner: Owner
+    path: str
+    workflow: str
+    workflow_version: int
+    name: str
+    run_id: str
+    user: str
+    actor: str
+    turn_limit: int
+    model: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    outbox: tuple[Mapping[str, Any], ...] = ()
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class SubRunReply:
+    """The version that the sub-run is pinned to and its input; or why there is none, which fails the node."""
+
+    version: int
+    input: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
 
 
 @dataclass(frozen=True)

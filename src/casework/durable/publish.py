@@ -9,9 +9,9 @@ from casework.graph.problems import Problem, named
 from casework.store import workflows
 from casework.store.database import Database
 
-CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL", "WAIT", "PARALLEL", "MAP")
+CARRIED_OUT = ("AGENT", "TOOL", "CONDITION", "HUMAN_APPROVAL", "WAIT", "PARALLEL", "MAP", "SUBWORKFLOW")
 """Node types that a durable run carries out. The others run locally, and are refused here."""
-IN_BRANCHES = ("AGENT", "TOOL", "WAIT")
+IN_BRANCHES = ("AGENT", "TOOL", "WAIT", "SUBWORKFLOW")
 """The same of branches."""
 
 

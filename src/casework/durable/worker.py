@@ -26,6 +26,7 @@ from casework.durable import policies
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.services import Services
+from casework.durable.activities.sub_runs import SubRunActivity
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.blob_sweep import kept_blobs
@@ -90,6 +91,7 @@ def make_worker(
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
         ProjectActivity(services).project,
+        SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
     )
     return Worker(

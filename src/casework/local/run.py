@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
+from casework import ids
 from casework.errors import FatalError, InputError
 from casework.graph import commands, engine, tracing
 from casework.graph.bundle import PinnedWorkflow
@@ -93,7 +94,7 @@ class _Walk:
         """A run of its own, with a tree of its own."""
         pinned = pinned_from_plain(self._pinned.sub_bundle(name))
         within = f"{self._within}{' > ' if self._within else ''}{path}"
-        run = run_local(self._house, pinned, given, uuid5(self._run_id, path), within)
+        run = run_local(self._house, pinned, given, ids.sub_run_id(self._run_id, path), within)
         end = await asyncio.create_task(run, context=contextvars.Context())
         self._subs[path] = end
         return end

@@ -47,6 +47,8 @@ class RunRow:
     updated_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    parent_run_id: UUID | None = None
+    parent_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

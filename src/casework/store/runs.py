@@ -36,7 +36,7 @@ _SQL = queries.load("runs")
 class NewRun:
     """A request that was accepted. `actor` is who sent it, where that is another than `user`; `at` None: now.
 
-    `task_queue` is the one it is to be started in; None: any.
+    `task_queue` is the one it is to be started in; None: any. The parent is the run whose SUBWORKFLOW node starts it.
     """
 
     tenant: str
@@ -52,6 +52,8 @@ class NewRun:
     actor: str | None = None
     at: datetime | None = None
     task_queue: str | None = None
+    parent_run_id: UUID | None = None
+    parent_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ def _new_params(new: NewRun) -> queries.Writing:
         model=new.model,
         turn_limit=new.turn_limit,
         task_queue=new.task_queue,
+        parent_run_id=new.parent_run_id,
+        parent_path=new.parent_path,
         at=new.at,
     ).json(request=new.request)
 

@@ -72,6 +72,12 @@ async def get(conn: Connection, tenant: str, name: str, version: int) -> Plain |
     return await queries.value(conn, _SQL["get"], queries.Writing(tenant=tenant, name=name, version=version))
 
 
+async def version_of(conn: Connection, tenant: str, name: str, hash: str) -> int | None:  # noqa: A002  # its name
+    """The newest version with this content, also one that nothing new is started of; None where there is none."""
+    found = await queries.value(conn, _SQL["version_of"], queries.Writing(tenant=tenant, name=name, hash=hash))
+    return None if found is None else int(found)
+
+
 async def names(conn: Connection, tenant: str) -> dict[str, int]:
     """The latest version of each workflow, by name."""
     return {row["name"]: row["version"] for row in await queries.dicts(conn, _SQL["names"], {"tenant": tenant})}

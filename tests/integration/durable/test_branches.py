@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +43,7 @@ class Desk:
     under_way: int = 0
     most: int = 0
     held: set[str] = field(default_factory=set)
-    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    let_go: threading.Event = field(default_factory=threading.Event)
     asked: list[list[str]] = field(default_factory=list)
 
     def app(self, folder: Path, spec: str) -> App:
@@ -55,7 +56,7 @@ class Desk:
             try:
                 await asyncio.sleep(0)
                 if key in self.held:
-                    await self.let_go.wait()
+                    await asyncio.to_thread(self.let_go.wait, 60)  # tools have a loop of their own
             finally:
                 self.under_way -= 1
             if key.startswith("bad"):

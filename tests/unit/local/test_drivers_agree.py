@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.graph.random_graphs import admitted, graphs
 
+from casework import ids
 from casework.agents.model import ModelAnswer, ModelRequest
 from casework.agents.toolbox import Toolbox
 from casework.agents.tools import ToolContext, tool
@@ -102,7 +103,7 @@ class Scripted:
     def sub(self, name: str, path: str) -> Result:
         inner = pinned_from_plain(self.pinned.sub_bundle(name))
         assert isinstance(inner, PinnedWorkflow)
-        _, end = Scripted(self.plan, inner, uuid5(self.run_id, path)).walk({})
+        _, end = Scripted(self.plan, inner, ids.sub_run_id(self.run_id, path)).walk({})
         if isinstance(end, commands.Fail):
             return NodeFailed(f"the run of {name} ended FAILED: {end.told}")
         assert isinstance(end, commands.Complete)

@@ -172,6 +172,9 @@ class SweepActivity:
             full = await runs.get(conn, row.tenant, row.run_id)
         if full is None or full.status != "PENDING":
             return
+        if full.parent_run_id is not None:  # its parent has ended, or it would not be among the cases
+            await self._close(row, f"run {full.parent_run_id}, which was to start it, ended first", told)
+            return
         try:
             bundle = await self._services.bundle(full.tenant, full.workflow_name, full.workflow_version)
             if await self._runs.start(start_of(full, bundle.to_plain()), full.task_queue):
@@ -347,4 +350,6 @@ def _row_of(found: EngineRun, start: RunStart, pinned: Pinned) -> runs.NewRun:
         actor=start.actor or None,
         at=found.started if start.carried is None else datetime.fromisoformat(start.carried.since),
         task_queue=found.queue,
+        parent_run_id=UUID(start.parent_run_id) if start.parent_run_id else None,
+        parent_path=start.parent_path or None,
     )

@@ -16,6 +16,7 @@ from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
 from casework.durable.workflows.operations import Operations, Reply
+from casework.durable.workflows.sub_runs import sub_run
 from casework.durable.workflows.tree_room import Room
 from casework.durable.workflows.waits import wait
 from casework.errors import ExpressionError, FatalError, UnserialisableError
@@ -85,6 +86,8 @@ class BranchesVisit(Visit):
                 return await self._turn(vertex, branch, branch.command)
             case commands.RunTool():
                 return await self._tool(vertex, branch)
+            case commands.RunSubworkflow():
+                return await sub_run(self.file, vertex, branch.command, self._seen(branch))
             case commands.Wait():
                 return await wait(self.file, branch.command)
         raise FatalError(f"a branch of type {vertex.type} is not available in this release for durable runs")

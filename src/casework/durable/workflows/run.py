@@ -62,7 +62,8 @@ class CaseRun(RunShell):
                     await self._roll_over(tree, state)
         if isinstance(command, commands.Fail):
             return RunEnd("FAILED", failure=command.told)
-        return RunEnd("COMPLETED", outcome=command.outcome)
+        output = command.output if start.parent_run_id else None
+        return RunEnd("COMPLETED", outcome=command.outcome, output=output)
 
     def _begin(self, start: RunStart) -> engine.Step:
         """Where the run starts, or goes on."""

@@ -114,7 +114,7 @@ class RunShell:
 
     def _cancelled(self) -> RunEnd:
         uncancel()
-        who = self._cancel or CancelRequest("the engine's own interface", workflow.cancellation_reason() or "")
+        who = self._cancel or _by_the_engine(self._file.start)
         self._file.journal.event("", "agent.run_cancel_requested", {"by": who.by, "reason": who.reason})
         return RunEnd("CANCELLED", failure=f"cancelled by {who.by}: {who.reason}".rstrip(": "))
 
@@ -164,6 +164,13 @@ class RunShell:
     def state(self) -> str:
         """The run's status as the workflow sees it."""
         return self._file.journal.status
+
+
+def _by_the_engine(start: RunStart) -> CancelRequest:
+    """Who cancels through the engine: the run that started this one, or somebody with the engine's own tools."""
+    if start.parent_run_id:
+        return CancelRequest(f"run {start.parent_run_id}, which started it", "")
+    return CancelRequest("the engine's own interface", workflow.cancellation_reason() or "")
 
 
 def _well_formed(message: Decision | CancelRequest) -> bool:

@@ -16,6 +16,7 @@ from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import VisitFailedError
 from casework.durable.workflows.journal import now
 from casework.durable.workflows.rolling import ordinal_of
+from casework.durable.workflows.sub_runs import SubRunVisit
 from casework.durable.workflows.waits import WaitVisit
 from casework.graph import commands, engine
 from casework.graph.state import EngineState
@@ -159,6 +160,7 @@ _VISITS: Mapping[type, Callable[..., Visit]] = {
     commands.AwaitDecision: ReviewVisit,
     commands.Wait: WaitVisit,
     commands.RunBranches: BranchesVisit,
+    commands.RunSubworkflow: SubRunVisit,
 }
 
 

@@ -6,17 +6,19 @@ for no key update
 -- name: create_pending
 insert into agent_ops.agent_runs (
     tenant, run_id, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request, request_hash,
-    policy_adoption, model, turn_limit, task_queue, cleaned, created_at, updated_at)
+    policy_adoption, model, turn_limit, task_queue, parent_run_id, parent_path, cleaned, created_at, updated_at)
 values (
     %(tenant)s, %(run_id)s, %(temporal_workflow_id)s, %(workflow_name)s, %(workflow_version)s, %(user_id)s, %(actor)s,
-    %(request)s, %(request_hash)s, %(policy_adoption)s, %(model)s, %(turn_limit)s, %(task_queue)s, %(cleaned)s,
+    %(request)s, %(request_hash)s, %(policy_adoption)s, %(model)s, %(turn_limit)s, %(task_queue)s, %(parent_run_id)s::uuid,
+    %(parent_path)s, %(cleaned)s,
     coalesce(%(at)s, now()), coalesce(%(at)s, now()))
 on conflict (tenant, run_id) do nothing
 
 -- name: get
 select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
        request_hash, policy_adoption, model, turn, turn_limit, current_node, loop_count, tokens_in, tokens_out, cost,
-       recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at
+       recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at,
+       parent_run_id, parent_path
 from agent_ops.agent_runs
 where tenant = %(tenant)s and run_id = %(run_id)s
 
@@ -24,7 +26,8 @@ where tenant = %(tenant)s and run_id = %(run_id)s
 -- name: list_page
 select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
        request_hash, policy_adoption, model, turn, turn_limit, current_node, loop_count, tokens_in, tokens_out, cost,
-       recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at
+       recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at,
+       parent_run_id, parent_path
 from agent_ops.agent_runs
 where tenant = %(tenant)s
   and (%(user)s::text is null or user_id = %(user)s)

@@ -1,8 +1,13 @@
 -- name: open_page
 select tenant, run_id, status, version, created_at, updated_at, incident, task_queue
-from agent_ops.agent_runs
+from agent_ops.agent_runs r
 where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
   and (%(after_at)s::timestamptz is null or (created_at, run_id) > (%(after_at)s, %(after_id)s::uuid))
+  -- A run that another is about to start is that one's to start.
+  and not (status = 'PENDING' and parent_run_id is not null and exists (
+      select from agent_ops.agent_runs p
+      where p.tenant = r.tenant and p.run_id = r.parent_run_id
+        and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
 order by created_at, run_id
 limit %(limit)s
 

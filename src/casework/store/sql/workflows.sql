@@ -22,7 +22,7 @@ select coalesce((select version from made), (select version from last))
 
 -- name: publish_for_session
 insert into agent_ops.workflow_versions (tenant, name, version, hash, bundle, session, cleaned)
-select %(tenant)s, %(name)s, max(version) + 1, %(hash)s, %(bundle)s, %(session)s, %(cleaned)s
+select %(tenant)s, %(name)s, coalesce(max(version), 0) + 1, %(hash)s, %(bundle)s, %(session)s, %(cleaned)s
 from agent_ops.workflow_versions
 where tenant = %(tenant)s and name = %(name)s
 returning version
@@ -34,6 +34,10 @@ where tenant = %(tenant)s and name = %(name)s and session is null
       select max(version) from agent_ops.workflow_removals where tenant = %(tenant)s and name = %(name)s), 0)
 order by version desc
 limit 1
+
+-- name: version_of
+select max(version) from agent_ops.workflow_versions
+where tenant = %(tenant)s and name = %(name)s and hash = %(hash)s
 
 -- name: get
 select bundle from agent_ops.workflow_versions
