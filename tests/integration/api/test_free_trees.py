@@ -28,7 +28,7 @@ async def test_a_tree_is_listed_and_shown_as_a_workflow(door: Door) -> None:
 
 
 async def test_a_run_of_a_tree_is_started_by_its_name(door: Door) -> None:
-    """DA-7, DA-8. The input is checked, the row is the promise; which Temporal workflow it is follows from the bundle."""
+    """DA-7, DA-8. The input is checked, the row is the promise; the Temporal workflow follows from the bundle."""
     await publish(App(trees=[panel]), door.db)
     refused = await door.post("/v1/runs", {"workflow": "panel", "input": {"topic": 5}})
     assert (refused.status, refused.body["errors"][0]["field"]) == (422, "input.topic")

@@ -12,7 +12,9 @@ from temporalio import workflow
 from casework.errors import GivenUpError, ToldError
 from casework.graph.manifests import AiAgent, AiAgentSpec, LlmProvider, LlmProviderSpec, Metadata
 from casework.tasktree import (
+    Commander,
     Job,
+    NodeFailedError,
     Stage,
     TaskNode,
     ThreadsRefusedError,
@@ -313,6 +315,28 @@ async def first_version(_: TreeContext) -> str:
 async def second_version(ctx: TreeContext) -> str:
     """The newer."""
     return f"two {ctx.input['word']}"
+
+
+@free_tree("patient", version=1)
+async def patient(_: TreeContext) -> str:
+    """Waits for a while, and asks nobody."""
+    await asyncio.sleep(3)
+    return "done"
+
+
+@free_tree("nested", version=1, agents=BOTH)
+async def nested(ctx: TreeContext) -> str:
+    """Asks, then runs a Commander of its own, whose nodes ask."""
+
+    class Asks(Job):
+        async def task(self) -> Any:
+            return await ctx.ask("ada", "hello")
+
+    await ctx.ask("ada", "hello")
+    try:
+        return str(await Commander().run(Asks()))
+    except NodeFailedError as error:
+        return str(error.__cause__)
 
 
 ALL = tuple(made for made in list(globals().values()) if isinstance(made, FreeTree))

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from temporalio.api.enums.v1 import EventType
 from temporalio.worker import Interceptor, Replayer
 
+from casework.app import App
 from casework.durable.contracts import CancelRequest
 from casework.durable.converter import DATA_CONVERTER
 from casework.durable.trees import TreePlaces
@@ -137,3 +139,32 @@ async def test_what_a_tree_did_replays(house: House) -> None:
     await replayer(TreePlaces(app.trees)).replay_workflow(history)
     found = await replayer().replay_workflow(history, raise_on_replay_failure=False)
     assert "ondeterminism" in str(found.replay_failure)
+
+
+async def test_a_run_whose_version_is_gone_waits_for_it(house: House) -> None:
+    """DA-19, AW-2. A worker without the tree's code ends no run that another began: it goes on later."""
+    async with house.with_app(app):
+        run_id = await house.start({}, "patient")
+        await house.reaches(run_id, "RUNNING")
+    handle = house.client.get_workflow_handle(str(run_id))
+
+    async def refused() -> bool:
+        events = (await handle.fetch_history()).events
+        return any(event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED for event in events)
+
+    without = House(house.dsn, house.db, house.client, house.settings, App())
+    async with without.worker():
+        await eventually(refused, "the worker without the tree refuses the run")
+        assert (await without.run(run_id)).status == "RUNNING"
+    async with House(house.dsn, house.db, house.client, house.settings, app).worker():
+        await house.reaches(run_id, "COMPLETED")
+
+
+async def test_a_commander_within_a_tree_asks_nobody(house: House) -> None:
+    """TT-2. Its paths would be given twice; the error says what to do instead."""
+    async with house.with_app(app) as busy:
+        run_id = await busy.start({}, "nested")
+        await busy.reaches(run_id, "COMPLETED")
+        async with busy.db.transaction() as conn:
+            found = {row.key: row.value for row in await runs.context(conn, TENANT, run_id)}
+    assert "another Commander's" in found["result"]

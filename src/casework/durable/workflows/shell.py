@@ -39,6 +39,10 @@ class RunFile:
         self.rolling = Rolling(start, self.journal, self.inbox, self.operations)
 
 
+PASSING = (GeneratorExit, workflow.ContinueAsNewError, workflow.NondeterminismError)
+"""Errors that are the engine's: they end no run."""
+
+
 class RunShell:
     """A run's Temporal workflow, but for its work."""
 
@@ -68,7 +72,7 @@ class RunShell:
                 raise
             return self._cancelled()
         except BaseException as error:  # an unknown error ends the run FAILED, never an endless retry
-            if isinstance(error, (GeneratorExit, workflow.ContinueAsNewError)) or is_unwinding():
+            if isinstance(error, PASSING) or is_unwinding():
                 raise
             return self._cancelled() if only_cancelled(error) else RunEnd("FAILED", failure=root_failure(error))
         finally:

@@ -18,9 +18,9 @@ from casework.durable.workflows.failures import StepFailedError
 from casework.durable.workflows.journal import now
 from casework.durable.workflows.shell import RunFile, is_unwinding
 from casework.durable.workflows.tree_room import Room
-from casework.errors import FatalError, GivenUpError, ToldError
+from casework.errors import FatalError, GivenUpError, InputError, ToldError
 from casework.projection import MessageEntry, StepEntry
-from casework.tasktree import Job, current_node
+from casework.tasktree import Commander, Job, current_node
 from casework.trees.bundle import PinnedTree
 from casework.trees.context import TreeCalls
 from casework.values import dumps
@@ -54,9 +54,11 @@ class DurableCalls(TreeCalls):
         self._own: Counter[str] = Counter()
         self._noted: defaultdict[str, int] = defaultdict(int)
         self._place = pinned.name
+        self._tree: Commander | None = None
 
     async def asked(self, agent: str, words: str) -> Any:
         """One model call, and what it says."""
+        self._check_tree()
         journal = self._file.journal
         async with self.room.for_call(len(words)):
             self._check_length()
@@ -104,6 +106,7 @@ class DurableCalls(TreeCalls):
 
     async def called(self, name: str, arguments: dict[str, Any]) -> Any:
         """One tool call, and its result."""
+        self._check_tree()
         async with self.room.for_call(len(dumps(arguments))):
             self._check_length()
             path = current_node().path
@@ -150,6 +153,18 @@ class DurableCalls(TreeCalls):
             self._stop(str(error))
             raise FatalError(str(error)) from error
         raise GivenUpError(path, error.reason) from error
+
+    def _check_tree(self) -> None:
+        """That the path is the run's: a Commander within the tree counts anew, and gives the same paths."""
+        node = current_node()
+        if self._tree is None:
+            self._tree = node.commander
+        if node.commander is not self._tree:
+            raise InputError(
+                f"{node.path}: asks and calls of a run come from nodes of its own tree, and this one is of another "
+                "Commander's. Submit and call below the nodes of the tree instead of running a Commander in it.",
+                field="ctx",
+            )
 
     def _check_length(self) -> None:
         full = self.room.full()

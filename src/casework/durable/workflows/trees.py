@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable.workflows import tree_faults
     from casework.durable.workflows.failures import only_cancelled, root_failure
     from casework.durable.workflows.rolling import uncancel
-    from casework.durable.workflows.shell import RunFile, RunShell, is_unwinding
+    from casework.durable.workflows.shell import PASSING, RunFile, RunShell, is_unwinding
     from casework.durable.workflows.tree_calls import DurableCalls
     from casework.durable.workflows.tree_code import load_tree
     from casework.durable.workflows.tree_events import TreeEvents
@@ -62,7 +62,7 @@ class TreeRun(RunShell):
                 raise
             return RunEnd("FAILED", failure=self._fault or OWN_CANCEL)
         except Exception as error:  # as what its module raises when it is loaded
-            if is_unwinding() or only_cancelled(error):
+            if is_unwinding() or isinstance(error, PASSING) or only_cancelled(error):
                 raise
             return self._failed(pinned, error)
         finally:
