@@ -25,7 +25,10 @@ from casework.values import instant
 
 @dataclass(frozen=True)
 class Standing:
-    """What the tables say about a review: its run, the run's current review, and the decision that won, if any."""
+    """What the tables say about a review: its run, the review that can be decided, and the decision that won, if any.
+
+    `current` is the review itself while it is open, else the newest open one of its run.
+    """
 
     review: ReviewRow
     run: RunRow
@@ -57,7 +60,9 @@ async def standing(services: Services, tenant: str, review_id: UUID) -> Standing
         current = await reviews.current(conn, tenant, review.run_id)
         winner = await reviews.decision_winner(conn, tenant, review_id)
     assert run is not None, "a review goes with its run"
-    waits = current is not None and run.status == "AWAITING_REVIEW" and current.status == "pending"
+    if review.status == "pending":  # branches ask side by side: each open question is as current as the others
+        current = review
+    waits = current is not None and run.status in {"RUNNING", "AWAITING_REVIEW"} and current.status == "pending"
     return Standing(review, run, current.review_id if current and waits else None, winner)
 
 

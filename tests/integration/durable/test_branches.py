@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from casework.agents import ModelAnswer, ModelRequest, Request, ToolContext, tool
 from casework.app import App
-from casework.durable.contracts import CancelRequest
+from casework.durable.contracts import CancelRequest, Decision, DecisionReply
 from casework.errors import FatalError, ToldError
-from casework.store import messages
+from casework.store import messages, reviews
 from casework.store.rows import MessageRow
 from tests.integration.durable.conftest import TENANT, House, eventually
 from tests.integration.durable.test_waits import forgetful, send, told, values, waits
@@ -240,3 +240,71 @@ async def test_a_worker_lost_in_the_middle_of_a_map_repeats_no_recorded_call(hou
         await busy.reaches(run_id, "COMPLETED", deadline_s=90)
     assert (await values(busy, run_id))["found"] == [key.upper() for key in keys]
     assert all(desk.calls[path] == before[path] == 1 for path in done)
+
+
+ASKING = """  nodes:
+    - id: gather
+      type: PARALLEL
+      outputKey: found
+      branches:
+        - {id: risk, type: HUMAN_APPROVAL, decisions: [{name: fine}, {name: bad}]}
+        - {id: law, type: HUMAN_APPROVAL, decisions: [{name: fine}, {name: bad}]}
+        - {id: tool, type: TOOL, tool: fetch, arguments: {key: slow}}
+"""
+
+
+async def test_questions_side_by_side_are_answered_in_any_order(house: House, tmp_path: Path) -> None:
+    """AW-8. Each by its own id; one answer is never taken for several, and an answered question does not return."""
+    desk = Desk(held={"slow"})
+    async with house.with_app(desk.app(tmp_path, ASKING)) as busy:
+        run_id = await busy.start({}, "fan", turn_limit=1)
+        asked = await eventually(lambda: two_questions(busy, run_id), "both are asked")
+        assert (await busy.run(run_id)).status == "RUNNING", "a tool is under way"
+        desk.let_go.set()
+        await busy.reaches(run_id, "AWAITING_REVIEW", deadline_s=DEADLINE_S)
+        said = Decision(asked["gather.1/law.1"], "d1", "bad", "no", "rita")
+        assert await decided(busy, run_id, said) == DecisionReply(True)
+        assert await decided(busy, run_id, said) == DecisionReply(True), "the same again is the same answer"
+        again = await decided(busy, run_id, replace(said, decision_id="d2"))
+        assert not again.accepted
+        same_id = await decided(busy, run_id, replace(said, review_id=asked["gather.1/risk.1"]))
+        assert not same_id.accepted
+        assert (await busy.run(run_id)).status == "AWAITING_REVIEW"
+        made = Decision(asked["gather.1/risk.1"], "d3", "fine", "", "ralf")
+        assert await decided(busy, run_id, made) == DecisionReply(True)
+        await busy.reaches(run_id, "COMPLETED", deadline_s=DEADLINE_S)
+        assert (await values(busy, run_id))["found"] == {
+            "risk": {"decision": "fine", "reason": "", "reviewer": "ralf"},
+            "law": {"decision": "bad", "reason": "no", "reviewer": "rita"},
+            "tool": "SLOW",
+        }
+        counted = [step.path for step in await busy.steps(run_id) if step.kind == "decision"]
+        assert counted == ["gather.1/law.1", "gather.1/risk.1"]
+
+
+async def test_open_questions_outlive_their_worker(house: House, tmp_path: Path) -> None:
+    """DA-1. A worker without memory takes the answers to questions that another one has asked."""
+    desk = Desk()
+    async with house.with_app(desk.app(tmp_path, ASKING)) as busy:
+        run_id = await busy.start({}, "fan")
+        asked = await eventually(lambda: two_questions(busy, run_id), "both are asked")
+        await busy.reaches(run_id, "AWAITING_REVIEW", deadline_s=DEADLINE_S)
+    async with forgetful(busy):
+        for number, review_id in enumerate(asked.values()):
+            made = Decision(review_id, f"d{number}", "fine", "", "rita")
+            assert await decided(busy, run_id, made) == DecisionReply(True)
+        await busy.reaches(run_id, "COMPLETED", deadline_s=90)
+
+
+async def two_questions(house: House, run_id: UUID) -> dict[str, str] | None:
+    """The ids of the open reviews by path, once there are two."""
+    async with house.db.transaction() as conn:
+        found = await reviews.of_run(conn, TENANT, run_id)
+    asked = {row.path: str(row.review_id) for row in found if row.status == "pending"}
+    return asked if len(asked) == 2 else None
+
+
+async def decided(house: House, run_id: UUID, made: Decision) -> DecisionReply:
+    reply = await house.runs.decide_and_confirm(str(run_id), made, 30)
+    assert reply is not None
+    return reply

@@ -16,6 +16,7 @@ from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
 from casework.durable.workflows.operations import Operations, Reply
+from casework.durable.workflows.reviews import People
 from casework.durable.workflows.sub_runs import sub_run
 from casework.durable.workflows.tree_room import Room
 from casework.durable.workflows.waits import wait
@@ -36,8 +37,9 @@ class BranchesVisit(Visit):
 
     async def visit(self) -> commands.Outcome:
         """The results. Where a branch failed the visit has failed, and says which."""
-        made = await join(self.command, self._done, VisitFailedError)
         file, due = self.file, self.command.branches
+        self._people = People(file)
+        made = await join(self.command, self._done, VisitFailedError)
         if file.journal.outbox.size > UNSENT_BYTES:
             await file.operations.flush()
         failed = fanning.failure(due, made.results)
@@ -65,7 +67,8 @@ class BranchesVisit(Visit):
         """
         path, journal = current_node().path, self.file.journal
         try:
-            result = await self._carried_out(self._vertex(branch), branch)
+            with self._people.at_work():
+                result = await self._carried_out(self._vertex(branch), branch)
         except (StepFailedError, UnserialisableError, VisitFailedError) as error:
             if isinstance(error, StepFailedError) and error.fatal:
                 raise
@@ -88,9 +91,10 @@ class BranchesVisit(Visit):
                 return await self._tool(vertex, branch)
             case commands.RunSubworkflow():
                 return await sub_run(self.file, vertex, branch.command, self._seen(branch))
+            case commands.AwaitDecision():
+                return await self._people.decision(self.place, vertex, branch.command)
             case commands.Wait():
                 return await wait(self.file, branch.command)
-        raise FatalError(f"a branch of type {vertex.type} is not available in this release for durable runs")
 
     def _seen(self, branch: Branch) -> dict[str, Any]:
         return dict(bounded(engine.scope(self.place, branch), "the context of the run", CONTEXT_BYTES))

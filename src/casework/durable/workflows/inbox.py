@@ -33,6 +33,8 @@ class Inbox:
         self._answers: dict[str, tuple[str, DecisionReply]] = {}  # with the hash of the decision that it answers
         self.accepted: Decision | None = None
         """The decision that the graph has not acted on yet."""
+        self._beside: dict[str, OpenReview] = {}
+        self._given: dict[str, Decision] = {}
         self.signals = Signals(journal)
         """What WAIT nodes wait for."""
 
@@ -41,9 +43,19 @@ class Inbox:
         self._open, self._path, self.accepted = review, path, None
         self._paths[review.review_id] = path
 
+    def ask_beside(self, path: str, review: OpenReview) -> None:
+        """A branch asks: this one may be answered too, in any order. None is open when the run rolls over."""
+        self._beside[review.review_id] = review
+        self._paths[review.review_id] = path
+
+    def given(self, review_id: str) -> Decision | None:
+        """The decision on a branch's review, once there is one."""
+        return self._given.get(review_id)
+
     def close(self) -> None:
         """No review is open any more."""
         self._open = None
+        self._beside.clear()
 
     def carried(self) -> dict[str, Any]:
         """All of it, for the next part of the run."""
@@ -73,7 +85,7 @@ class Inbox:
         if decision.decision_id in self._answers:
             known, answer = self._answers[decision.decision_id]
             return answer if known == content_hash(decision) else self._used(decision)
-        verdict = judge(self._open, decision)
+        verdict = judge(self._beside.get(decision.review_id, self._open), decision)
         reply = DecisionReply(False, verdict.reason) if isinstance(verdict, Ignored) else DecisionReply(True)
         self._answers[decision.decision_id] = (content_hash(decision), reply)
         if reply.accepted:
@@ -83,13 +95,18 @@ class Inbox:
         return reply
 
     def _accept(self, decision: Decision) -> None:
-        assert self._open is not None
-        outcome = self._open.outcomes.get(decision.command)
-        self._record(self._path, decision, accepted=True, ignored=None, outcome=outcome)
+        beside = self._beside.pop(decision.review_id, None)
+        review, path = beside or self._open, self._paths[decision.review_id]
+        assert review is not None
+        outcome = review.outcomes.get(decision.command)
+        self._record(path, decision, accepted=True, ignored=None, outcome=outcome)
         result = {"command": decision.command, "reason": decision.reason, "reviewer": decision.reviewer}
-        self._journal.add(StepEntry(self._path, "decision", decision.command, "COMPLETED", now(), result))
-        self._journal.event(self._path, "agent.decision_accepted", result)
-        self.accepted, self._open = decision, None
+        self._journal.add(StepEntry(path, "decision", decision.command, "COMPLETED", now(), result))
+        self._journal.event(path, "agent.decision_accepted", result)
+        if beside is not None:
+            self._given[decision.review_id] = decision
+        else:
+            self.accepted, self._open = decision, None
 
     def _ignore(self, decision: Decision, why: str) -> None:
         path = self._paths.get(decision.review_id)

@@ -14,14 +14,12 @@ from casework.durable.workflows.branches import BranchesVisit
 from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.failures import VisitFailedError
-from casework.durable.workflows.journal import now
+from casework.durable.workflows.reviews import ask
 from casework.durable.workflows.rolling import ordinal_of
 from casework.durable.workflows.sub_runs import SubRunVisit
 from casework.durable.workflows.waits import WaitVisit
 from casework.graph import commands, engine
 from casework.graph.state import EngineState
-from casework.projection import ReviewEntry
-from casework.review import OpenReview
 from casework.tasktree import current_node
 from casework.values import bounded
 
@@ -117,29 +115,7 @@ class ReviewVisit(Visit):
 
     def _ask(self, path: str, review_id: str) -> None:
         file, command = self.file, self.command
-        made = self.node.decisions or ()
-        review = OpenReview(
-            review_id,
-            tuple(command.decisions),
-            dict(command.refused),
-            {each.name: each.outcome for each in made if each.outcome},
-            {each.name: each.json_schema for each in made if each.json_schema},
-        )
-        note = "; ".join(sorted(set(command.refused.values()))) or None
-        file.journal.add(
-            ReviewEntry(
-                path=path,
-                review_id=review_id,
-                node=command.node,
-                turn=self.place.turn,
-                decisions=tuple(command.decisions),
-                at=now(),
-                recommendation=file.journal.recommendation,
-                note=note,
-                refused=command.refused or None,
-            )
-        )
-        file.journal.event(path, "agent.review_pending", {"review_id": review_id, "node": command.node, "note": note})
+        review = ask(file, self.place, self.node, command, review_id)
         file.journal.run("AWAITING_REVIEW")
         file.inbox.ask(path, review)
 
