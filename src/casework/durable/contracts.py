@@ -29,6 +29,7 @@ NAMED_SIGNAL = "signal"
 """The engine's signal that brings those that WAIT nodes wait for, each with its name."""
 STATE_QUERY = "state"
 STANDING_QUERY = "standing"
+TRACE_QUERY = "trace"
 EVENTS_A_SECOND = 1000
 """Events of a history that a busy worker reads again in a second."""
 QUEUED_TOO_LONG = "QueuedTooLongError"

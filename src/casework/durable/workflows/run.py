@@ -20,8 +20,9 @@ with workflow.unsafe.imports_passed_through():
     from casework.durable.workflows.rolling import asked_to_end, uncancel
     from casework.durable.workflows.shell import RunShell, is_unwinding
     from casework.durable.workflows.visits import visit_for
-    from casework.graph import commands, engine
+    from casework.graph import commands, engine, tracing
     from casework.graph.state import EngineState
+    from casework.graph.tracing import TraceStep
     from casework.tasktree import Commander, submit
 
 
@@ -34,6 +35,7 @@ class CaseRun(RunShell):
     @workflow.init
     def __init__(self, start: RunStart) -> None:
         super().__init__(CaseFile(start))
+        self._trace: list[TraceStep] = []
 
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
@@ -52,6 +54,7 @@ class CaseRun(RunShell):
                 if self._cancel is not None and file.inbox.accepted is None:
                     raise asyncio.CancelledError
                 outcome = await self._visit(tree, state, command)
+                self._trace += tracing.steps(command, outcome)
                 state, command = engine.advance(spec, state, outcome)
                 file.inbox.accepted = None
                 if isinstance(command, (commands.Complete, commands.Fail)):
@@ -118,3 +121,8 @@ class CaseRun(RunShell):
     def signalled(self, signal: Signal) -> None:
         """A signal that a WAIT node waits for, or will wait for."""
         self._file.inbox.signals.receive(signal)
+
+    @workflow.query(name=contracts.TRACE_QUERY)
+    def trace(self) -> list[list[str]]:
+        """The visits and branches that have ended in this part of the run: path, command, outcome."""
+        return [list(step) for step in self._trace]
