@@ -14,6 +14,7 @@ from casework.durable.publish import publish
 from casework.errors import ToldError
 from casework.store import runs, workflows
 from casework.store.rows import RunRow
+from tests.integration.durable import free_tree_app, free_trees
 from tests.integration.durable.conftest import TENANT, House
 from tests.integration.durable.test_waits import forgetful, told, values, waits
 
@@ -161,3 +162,33 @@ async def _latest(house: House) -> int:
     async with house.db.transaction() as conn:
         found: Any = await workflows.latest(conn, TENANT, "child")
     return int(found[0])
+
+
+TREES = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: talks}
+spec:
+  initialNode: talk
+  nodes:
+    - {id: talk, type: SUBWORKFLOW, workflowRef: rounds, arguments: {rounds: 1}, outputKey: talked}
+    - {id: fails, type: SUBWORKFLOW, workflowRef: failing, arguments: {}, outputKey: never}
+  edges: [{from: talk, to: fails}]
+"""
+
+
+async def test_a_free_tree_is_a_sub_run_too(house: House, tmp_path: Path) -> None:
+    """AW-4. What it returns is the output; an error of its code fails the node."""
+    file = tmp_path / "talks.yaml"
+    file.write_text(TREES)
+    made = App(tools=free_tree_app.app.tools, manifests=[file], scripts=free_tree_app.app.scripts, trees=free_trees.ALL)
+    async with house.with_app(made) as busy:
+        run_id = await busy.start({}, "talks")
+        row = await busy.reaches(run_id, "FAILED", deadline_s=DEADLINE_S)
+        assert row.failure is not None
+        assert row.failure.startswith("fails: the run of failing ended FAILED: ")
+        sub = await row_at(busy, run_id, "talk.1")
+        assert sub is not None
+        assert (sub.status, sub.workflow_name) == ("COMPLETED", "rounds")
+        talked = (await values(busy, run_id))["talked"]
+        assert talked == {"outcome": None, "output": (await values(busy, sub.run_id))["result"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import Any
 
 from temporalio import activity
@@ -75,7 +76,9 @@ class ModelActivity:
             claimed = await claim(conn, _claim_of(call, said), call.attempts)
             if claimed.state != "claimed":
                 return claimed, []
-            return claimed, await messages.transcript(conn, tenant, owner, call.up_to, _kept(call), call.own)
+            found = await messages.transcript(conn, tenant, owner, call.up_to, _kept(call), call.own)
+        # A model is told its agent's own name, wherever the messages are kept.
+        return claimed, [replace(each, agent=call.agent) for each in found] if call.kept_as else found
 
     async def _ask(
         self, call: ModelCall, bundle: Pinned, agent: AiAgent, transcript: list[Message], attempt: int
