@@ -15,7 +15,8 @@ from casework.errors import ToldError
 from casework.store import runs, workflows
 from casework.store.rows import RunRow
 from tests.integration.durable import free_tree_app, free_trees
-from tests.integration.durable.conftest import TENANT, House
+from tests.integration.durable.conftest import APPLICATION, TENANT, House
+from tests.integration.durable.sweeping import sweep_now
 from tests.integration.durable.test_waits import forgetful, told, values, waits
 
 PARENT = """
@@ -192,3 +193,18 @@ async def test_a_free_tree_is_a_sub_run_too(house: House, tmp_path: Path) -> Non
         assert (sub.status, sub.workflow_name) == ("COMPLETED", "rounds")
         talked = (await values(busy, run_id))["talked"]
         assert talked == {"outcome": None, "output": (await values(busy, sub.run_id))["result"]}
+
+
+async def test_a_sub_run_that_was_never_started_is_its_parents_to_start(house: House) -> None:
+    """DA-8. The sweep leaves the PENDING row of a sub-run alone, and closes it when its parent has ended."""
+    parent = await house.start(APPLICATION)
+    sub = await house.accept(APPLICATION, parent_run_id=parent, parent_path="first.1")
+    report = await sweep_now(house)
+    assert (report.started, report.failed) == (0, 0)
+    assert (await house.run(sub.run_id)).status == "PENDING"
+    async with house.worker():
+        await house.runs.cancel(str(parent), CancelRequest("rita", "enough"))
+        await house.reaches(parent, "CANCELLED", deadline_s=DEADLINE_S)
+    assert (await sweep_now(house)).failed == 1
+    row = await house.run(sub.run_id)
+    assert (row.status, row.failure) == ("FAILED", f"run {parent}, which was to start it, ended first")
