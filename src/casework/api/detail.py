@@ -38,8 +38,9 @@ async def of(services: Services, tenant: str, run_id: UUID) -> dict[str, Plain]:
         )
         results = await steps.evidence(conn, tenant, run_id)
         waiting = await waits.of_run(conn, tenant, run_id)
+        below = await waits.subs(conn, tenant, run_id)
     review = known.reviews[-1] if known.reviews else None
-    now = await doing.look(services, doing.Rows(row, newest, known.attempts, review, waiting))
+    now = await doing.look(services, doing.Rows(row, newest, known.attempts, review, waiting, below))
     return render.detail(known, results, now, earlier=earlier)
 
 

@@ -15,7 +15,7 @@ from casework.durable.in_hand import InHand, StoreFault, Workers
 from casework.durable.policies import POLICIES
 from casework.durable.workflows.operations import activity_id
 from casework.store.rows import AttemptRow, ReviewRow, RunRow, StepRow
-from casework.store.waits import WaitRow
+from casework.store.waits import SubRunRow, WaitRow
 from casework.values import Plain, instant
 
 TOLD_WAITS = 20
@@ -50,13 +50,14 @@ class Doing:
 
 @dataclass(frozen=True)
 class Rows:
-    """What the database says of a run: its newest steps with their attempts, its newest review, its open waits."""
+    """What the database says of a run: its newest steps with attempts, newest review, open waits and open sub-runs."""
 
     run: RunRow
     steps: Sequence[StepRow]
     attempts: Sequence[AttemptRow] = ()
     review: ReviewRow | None = None
     waits: Sequence[WaitRow] = ()
+    below: Sequence[SubRunRow] = ()
 
     @property
     def open_steps(self) -> list[StepRow]:
@@ -113,6 +114,13 @@ def _idle_or_working(rows: Rows) -> Doing:
         text = "; ".join(_wait(each) for each in rows.waits[:TOLD_WAITS])
         more = f"; and {len(rows.waits) - TOLD_WAITS} more" if len(rows.waits) > TOLD_WAITS else ""
         return Doing("waiting", f"it waits, as intended: {text}{more}", _wait_paths(rows.waits), rows.waits[0].at)
+    if rows.below and not rows.open_steps:
+        text = "; ".join(
+            f"{each.path} waits for run {each.run_id} of {each.workflow}" for each in rows.below[:TOLD_WAITS]
+        )
+        more = f"; and {len(rows.below) - TOLD_WAITS} more" if len(rows.below) > TOLD_WAITS else ""
+        paths = tuple(each.path for each in rows.below[:TOLD_WAITS])
+        return Doing("working", f"{text}{more}", paths, rows.below[0].at)
     names = ", ".join(step.name for step in rows.open_steps)
     since = min((step.started_at for step in rows.open_steps), default=rows.changed_at())
     return Doing("working", f"{names} under way" if names else "between two steps", _paths(rows.open_steps), since)

@@ -1,4 +1,4 @@
-"""Intended waits for a time or a signal, as the events of WAIT nodes tell them."""
+"""Intended waits for a time, a signal, or a run below, as the events of WAIT and SUBWORKFLOW nodes tell them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ class WaitRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SubRunRow:
+    """A run of `workflow` that the SUBWORKFLOW at `path` waits for."""
+
+    path: str
+    run_id: str
+    workflow: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class WaitTotal:
     """How many open runs wait so, and since when the first."""
 
@@ -34,6 +44,11 @@ class WaitTotal:
 async def of_run(conn: Connection, tenant: str, run_id: UUID) -> list[WaitRow]:
     """The open waits of a run, oldest first."""
     return await queries.many(conn, _SQL["of_run"], {"tenant": tenant, "run_id": run_id}, WaitRow)
+
+
+async def subs(conn: Connection, tenant: str, run_id: UUID) -> list[SubRunRow]:
+    """The sub-runs that a run waits for, oldest first."""
+    return await queries.many(conn, _SQL["subs"], {"tenant": tenant, "run_id": run_id}, SubRunRow)
 
 
 async def total(conn: Connection) -> WaitTotal:

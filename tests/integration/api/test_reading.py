@@ -229,3 +229,15 @@ async def test_reviews_wait_oldest_first(door: Door) -> None:
         {"recommendation": "refer"},
     )
     assert GOOD["to"] == "Ada"
+
+
+async def test_a_run_that_waits_for_a_run_below_says_so(door: Door) -> None:
+    """DA-32. It is under way, and names the run that it waits for; afterwards it does not."""
+    run_id, below = await door.start(), str(uuid4())
+    began = EventEntry("talk.1", "agent.sub_run_started", at(), {"run_id": below, "workflow": "letter"})
+    await door.project(run_id, running(), began)
+    doing = (await door.get(f"/v1/runs/{run_id}")).body["doing"]
+    assert (doing["kind"], doing["steps"]) == ("working", ["talk.1"])
+    assert doing["text"] == f"talk.1 waits for run {below} of letter"
+    await door.project(run_id, EventEntry("talk.1", "agent.sub_run_ended", at(), {"run_id": below}))
+    assert (await door.get(f"/v1/runs/{run_id}")).body["doing"]["text"] == "between two steps"
