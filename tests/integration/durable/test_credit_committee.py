@@ -12,6 +12,9 @@ from uuid import UUID
 import pytest
 
 from casework import ids
+from casework.agents import ModelAnswer, ModelRequest
+from casework.app import App
+from casework.errors import FatalError
 from casework.examples.credit_committee.application import WHERE, app
 from casework.examples.group_talk.committee import CAST
 from casework.examples.loan_underwriting.fixtures import APPROVABLE, BORDERLINE, DECLINABLE
@@ -107,6 +110,24 @@ async def test_a_clear_case_goes_straight_to_a_person(bank: House, applicant: st
     async with bank.db.transaction() as conn:
         assert await runs.get(conn, TENANT, ids.sub_run_id(run_id, "talk.1")) is None
     assert list(await values(bank, run_id)) == ["recommendation"]
+
+
+async def test_a_committee_that_cannot_meet_lets_no_case_pass(house: House) -> None:
+    """AW-8. Where no role can be asked the talk fails, and the run with it: nobody decides without minutes."""
+
+    def unreachable(_request: ModelRequest) -> ModelAnswer:
+        raise FatalError("the committee is on holiday")
+
+    mute = {member.agent: unreachable for member in CAST}
+    lonely = App(app.tools, app.manifests, trees=app.trees, scripts={**app.scripts, **mute}, policy=app.policy)
+    async with house.with_app(lonely) as busy:
+        run_id = await busy.start(application(BORDERLINE), WORKFLOW)
+        row = await busy.reaches(run_id, "FAILED")
+        assert row.failure is not None
+        assert row.failure.startswith("talk: the run of group-talk ended FAILED: ")
+        assert "the committee is on holiday" in row.failure
+        assert await visits(busy, run_id) == WITH_TALK[:3]
+        assert list(await values(busy, run_id)) == ["recommendation"]
 
 
 async def visits_locally(applicant: str, decision: str) -> list[str]:
