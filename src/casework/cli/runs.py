@@ -1,4 +1,4 @@
-"""`casework runs`: start runs out of a file or one input, list them, look at one, follow it, cancel it."""
+"""`casework runs`: start runs out of a file or one input, list them, look at one or two, follow one, cancel it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES = ("PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CAN
 
 @click.group()
 def runs() -> None:
-    """Start, list, show, watch and cancel runs."""
+    """Start, list, show, compare, watch and cancel runs."""
 
 
 def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
@@ -185,6 +185,20 @@ def steps(run_id: str, limit: int, cursor: str | None, as_json: bool) -> None:
     if page["next_cursor"]:
         click.echo(f"More: --cursor {page['next_cursor']}", err=True)
     return None
+
+
+@runs.command()
+@click.argument("left", metavar="RUN")
+@click.argument("right", metavar="RUN")
+@json_option
+def compare(left: str, right: str, as_json: bool) -> None:
+    """Two runs side by side: status, outcome, input, outputs, and steps by their paths. `*` marks what differs."""
+    from casework.cli.comparing import compared, print_comparison
+    from casework.cli.http import Api
+
+    with Api.find() as api:
+        found = compared(api, checked_id(left), checked_id(right))
+    emit_json(found) if as_json else print_comparison(found)
 
 
 @runs.command()
