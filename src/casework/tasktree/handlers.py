@@ -122,7 +122,9 @@ def call(node: H, parent: TaskNode | None = None) -> H:
         TreeError: the parent, or the caller, has ended or is being ended; the subclass says which.
     """
     check_handler(node)
-    adopt(placed_under(node, parent), node)
+    here = HERE.get()
+    usual = parent is None and here is not None and not here._flags_ & REFUSES
+    adopt(here if usual else placed_under(node, parent), node)  # type: ignore[arg-type]  # usual: it is not None
     commander = node._commander_
     if commander._slots is not None:
         commander._slots.start(node)

@@ -18,7 +18,7 @@ from casework.tasktree.mechanics import adopt, body_failed, body_over, disown
 from casework.tasktree.node import TaskNode
 from casework.tasktree.paths import checked_name
 from casework.tasktree.queue import checked_priority
-from casework.tasktree.states import ABSORBED, CONTINUED, DOOMED, ISOLATES, SPARED, STARTED, NodeState, Stage
+from casework.tasktree.states import ABSORBED, CONTINUED, DOOMED, ISOLATES, REFUSES, SPARED, STARTED, NodeState, Stage
 from casework.tasktree.waits import check_place
 
 if TYPE_CHECKING:
@@ -191,7 +191,8 @@ def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
     check_job(job)
     if priority:
         checked_priority(priority)
-    place = placed_under(job, parent)
+    here = HERE.get()
+    place = here if parent is None and here is not None and not here._flags_ & REFUSES else placed_under(job, parent)
     if place._state_ is NodeState.ACTIVE and (head := place._commander_._queue.head) is not None and head._awaits_:
         check_place(place, job, head)
     adopt(place, job)

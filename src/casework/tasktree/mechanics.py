@@ -137,7 +137,26 @@ def refusal(parent: TaskNode, node: TaskNode) -> TreeError:
 
 def body_over(node: TaskNode) -> None:
     """The body of `node` will do nothing more: its children's errors reach it now, and it no longer holds itself."""
-    if node._flags_ == STARTED and node._open_ == 1 and node._commander_._plain and _ends_plainly(node):
+    parent = node._parent_
+    if (
+        node._flags_ == STARTED
+        and node._open_ == 1
+        and node._commander_._plain
+        and node._rare_ is None
+        and node._waiters_ is None
+        and node._callbacks_ is None
+        and parent is not None
+    ):
+        # The short way for most nodes: a body that returned, with nothing below it, and nobody to tell of it.
+        node._task_ = None
+        node._open_ = 0
+        node._flags_ = _ENDED_PLAINLY
+        node._state_ = _COMPLETED
+        node._ended_ = node._commander_._time()
+        if parent._open_ > 1:
+            parent._open_ -= 1
+        else:
+            release(parent)
         return
     flags = node._flags_ = node._flags_ | BODY_OVER
     node._task_ = None
@@ -149,23 +168,6 @@ def body_over(node: TaskNode) -> None:
         node._flags_ |= SEALED
         doom_children(node)
     release(node)
-
-
-def _ends_plainly(node: TaskNode) -> bool:
-    """The short way for most nodes: a body that returned, with nothing below it, and nobody to tell of it."""
-    parent = node._parent_
-    if parent is None or node._callbacks_ is not None or node._waiters_ is not None or node._rare_ is not None:
-        return False
-    node._task_ = None
-    node._open_ = 0
-    node._flags_ = _ENDED_PLAINLY
-    node._state_ = _COMPLETED
-    node._ended_ = node._commander_._time()
-    if parent._open_ > 1:
-        parent._open_ -= 1
-    else:
-        release(parent)
-    return True
 
 
 def body_failed(node: TaskNode, error: BaseException) -> None:
