@@ -145,8 +145,9 @@ async def test_a_run_that_rolls_over_stays_one_trace(house: House, collector: Co
     assert len(exchanges) > 1
     assert {span.parent for span in exchanges} == {visit.id}
     rounding = 1_000  # the times of visits come from events, which have microseconds
-    early_or_late = [each.path for each in exchanges if each.start < visit.start or each.end > visit.end + rounding]
-    assert not early_or_late
+    within = range(visit.start - rounding, visit.end + rounding + 1)
+    off = [(each.path, each.start - visit.start, each.end - visit.end) for each in exchanges]
+    assert all(each.start in within and each.end in within for each in exchanges), off
 
 
 async def test_a_model_call_says_what_the_conventions_name(house: House, collector: Collector) -> None:
