@@ -38,6 +38,8 @@ class Ages:
     """Seconds for each part of a sweep."""
     questions: int = 20
     """Most runs that one sweep asks where they stand: a question may bring a run back into a worker's memory."""
+    waiting_questions: int = 3
+    """Most of them that wait for a person, as long as every run that was asked agrees with its row."""
     at_once: int = 4
     many_gone: int = 20
     """More open rows than this that are gone at once, and most of all, are no accident of single runs."""
@@ -63,6 +65,8 @@ class Findings:
         self.doubted: list[OpenRow] = []
         self.still: list[OpenRow] = []
         self.waiting: list[OpenRow] = []
+        self.disagree = False
+        """Whether a run that was asked stands elsewhere than its row says."""
         self.elsewhere: dict[str, list[OpenRow]] = defaultdict(list)
         self.pending_elsewhere: dict[str, list[OpenRow]] = defaultdict(list)
         self.without_row: list[EngineRun] = []
@@ -122,12 +126,24 @@ class Findings:
         self.without_row = list(self._engine.values())
 
     def chosen(self, busy: set[UUID]) -> list[OpenRow]:
-        """Rows to be compared with their runs, as many as one sweep may ask; half of them may bear the flag already."""
+        """Rows to be compared with their runs, as many as one sweep may ask; half of them may bear the flag already.
+
+        Of those that wait for a person only a few: they are many, and each has to be brought back into memory.
+        """
         first = [row for row in self.still if row.run_id not in busy]
         most = self._ages.questions
         chosen = random.sample(self.doubted, min(most // 2, len(self.doubted)))
         chosen += random.sample(first, min(most - len(chosen), len(first)))
-        return chosen + random.sample(self.waiting, min(most - len(chosen), len(self.waiting)))
+        random.shuffle(self.waiting)
+        return chosen + self._next_waiting(min(most - len(chosen), self._ages.waiting_questions))
+
+    def further(self) -> list[OpenRow]:
+        """More of those that wait for a person, to be asked where one of the chosen did not agree with its run."""
+        return self._next_waiting(self._ages.questions)
+
+    def _next_waiting(self, most: int) -> list[OpenRow]:
+        made, self.waiting = self.waiting[:most], self.waiting[most:]
+        return made
 
     async def each(self, cases: Sequence[Case], work: Callable[[Case], Awaitable[None]]) -> None:
         """Work on the cases, several at once, in random order, as far as the time of a part goes."""

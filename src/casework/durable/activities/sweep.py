@@ -98,7 +98,9 @@ class SweepActivity:
         await findings.each(findings.released, self._release)
         await findings.each(findings.without_row, lambda run: self._restore(run, told))
         await findings.each(findings.ended, lambda row: self._stop(row, told))
-        await findings.each(await self._doubtful(findings), lambda row: self._compare(row, told))
+        await findings.each(await self._doubtful(findings), lambda row: self._compare(row, findings, told))
+        if findings.disagree:
+            await findings.each(findings.further(), lambda row: self._compare(row, findings, told))
         told.say()
         return told.report(findings)
 
@@ -301,7 +303,7 @@ class SweepActivity:
             busy = await sweeping.busy(conn, [row.run_id for row in findings.still], since)
         return findings.chosen(busy)
 
-    async def _compare(self, row: OpenRow, told: Told) -> None:
+    async def _compare(self, row: OpenRow, findings: Findings, told: Told) -> None:
         """The run says where it stands, then the row is read: what the run has sent is there, or it never will be."""
         standing = await self._standing(row, told)
         async with self._services.db.transaction() as conn:
@@ -313,9 +315,11 @@ class SweepActivity:
             if standing is None:
                 return
             if now.version > standing.version:
+                findings.disagree = True
                 await self._flag(row, "rows", AHEAD.format(row=now.version, run=standing.version), told)
                 return
         elif now.version < standing.version:
+            findings.disagree = True
             told.behind.append(str(row.run_id))
             await self._flag(row, "rows", BEHIND.format(row=now.version, run=standing.version), told)
             await self._ask_again(str(row.run_id))

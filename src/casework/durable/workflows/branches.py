@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from casework.durable import contracts, policies
-from casework.durable.contracts import Say, ToolCall, ToolReply
+from casework.durable.contracts import Say
 from casework.durable.policies import OperationPolicy
 from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
@@ -18,6 +17,7 @@ from casework.durable.workflows.failures import StepFailedError, VisitFailedErro
 from casework.durable.workflows.operations import Operations, Reply
 from casework.durable.workflows.reviews import People
 from casework.durable.workflows.sub_runs import sub_run
+from casework.durable.workflows.tool_step import tool_step
 from casework.durable.workflows.tree_room import Room
 from casework.durable.workflows.waits import wait
 from casework.errors import ExpressionError, FatalError, UnserialisableError
@@ -121,30 +121,8 @@ class BranchesVisit(Visit):
         return commands.Answered(await converse(exchanges, say, agent.spec.max_exchanges))
 
     async def _tool(self, vertex: Vertex, branch: Branch) -> Result:
-        file, path, name, seen = self.file, current_node().path, vertex.tool or "", self._seen(branch)
-        reply = await InTurn(file, seen).execute(
-            contracts.CALL_TOOL,
-            path,
-            name,
-            policies.TOOL,
-            ToolReply,
-            lambda entries: ToolCall(
-                owner=file.operations.owner,
-                path=path,
-                workflow=file.bundle.name,
-                workflow_version=file.start.workflow_version,
-                node=self.node.id,
-                agent="",
-                turn=self.place.turn,
-                name=name,
-                arguments=vertex.arguments or {},
-                context=seen,
-                outbox=entries,
-            ),
-        )
-        if reply.state == "FAILED":
-            raise VisitFailedError(reply.error or f"tool {name} failed")
-        return commands.Returned(reply.result)
+        seen = self._seen(branch)
+        return await tool_step(self.file, InTurn(self.file, seen), vertex, self.node.id, self.place.turn, seen)
 
 
 class InTurn:

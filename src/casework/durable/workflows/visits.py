@@ -8,15 +8,14 @@ from uuid import UUID
 from temporalio import workflow
 
 from casework import ids
-from casework.durable import contracts, policies
-from casework.durable.contracts import Say, ToolCall, ToolReply
+from casework.durable.contracts import Say
 from casework.durable.workflows.branches import BranchesVisit
 from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
-from casework.durable.workflows.failures import VisitFailedError
 from casework.durable.workflows.reviews import ask
 from casework.durable.workflows.rolling import ordinal_of
 from casework.durable.workflows.sub_runs import SubRunVisit
+from casework.durable.workflows.tool_step import tool_step
 from casework.durable.workflows.waits import WaitVisit
 from casework.graph import commands, engine
 from casework.graph.state import EngineState
@@ -64,31 +63,11 @@ class ToolVisit(Visit):
 
     async def visit(self) -> commands.Outcome:
         """The tool's result; an error it would tell a model fails the node."""
-        file, node, path, name = self.file, self.node, current_node().path, self.node.tool or ""
-        reply = await file.operations.execute(
-            contracts.CALL_TOOL,
-            path,
-            name,
-            policies.TOOL,
-            ToolReply,
-            lambda entries: ToolCall(
-                owner=file.operations.owner,
-                path=path,
-                workflow=file.bundle.name,
-                workflow_version=file.start.workflow_version,
-                node=node.id,
-                agent="",
-                turn=self.place.turn,
-                name=name,
-                arguments=node.arguments or {},
-                context=bounded(self.place.context, "the context of the run", CONTEXT_BYTES),
-                outbox=entries,
-            ),
-        )
-        if reply.state == "FAILED":
-            raise VisitFailedError(reply.error or f"tool {name} failed")
-        file.journal.output(path, node.output_key or node.id, self.command.visit, reply.result)
-        return commands.Returned(reply.result)
+        file, node = self.file, self.node
+        context = bounded(self.place.context, "the context of the run", CONTEXT_BYTES)
+        made = await tool_step(file, file.operations, node, node.id, self.place.turn, context)
+        file.journal.output(current_node().path, node.output_key or node.id, self.command.visit, made.result)
+        return made
 
 
 class ConditionVisit(Visit):
