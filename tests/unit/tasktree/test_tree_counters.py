@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.unit.tasktree.bodies import Do, nothing
+from tests.unit.tasktree.bodies import Do, nothing, steps
 
 from casework.tasktree import Commander, NotAtRestError, OptionError, call, current_node, handler, submit
 
@@ -36,7 +36,7 @@ async def first_run(keep: Any) -> dict[str, dict[str, int]]:
         await submit(Do(_nothing, "underwrite"))
         submit(Do(visit, "decide"))
         submit(Do(resting, "underwrite"))
-        await asyncio.sleep(0.01)
+        await steps()
         exported = commander.export_counters()
         rest.set()
     return exported

@@ -261,7 +261,9 @@ async def test_what_cannot_start_is_not_attached() -> None:
             gc.collect()
             loop.set_exception_handler(told)
         assert failed
-        await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            for node in commander.children:
+                await node
         assert all(node.state is NodeState.COMPLETED for node in commander.children)
         assert await asyncio.wait_for(submit(Alike(2)), 10) == 2
 
