@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dev": ("casework.cli.dev:dev", "Start everything on this machine: database, engine, worker, API."),
     "demo": ("casework.cli.demo:demo", "One loan case from start to end, with a worker killed on the way."),
     "drill": ("casework.cli.drill:drill", "Crash drills against real servers; exit 0 only if every promise held."),
-    "runs": ("casework.cli.runs:runs", "Start, list, show, watch and cancel runs."),
+    "runs": ("casework.cli.runs:runs", "Start, list, show, watch, compare, signal and cancel runs."),
     "review": ("casework.cli.review:review", "List and show what waits for a person, and decide it."),
     "steps": ("casework.cli.steps:steps", "Which steps are tried again, and which failed for good."),
     "status": ("casework.cli.status:status", "The whole installation on one screen; exit 0 only if all is well."),

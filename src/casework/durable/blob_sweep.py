@@ -7,7 +7,6 @@ While the engine knows the workflow, in whatever part or state, its blobs stay; 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import AsyncIterator
@@ -16,6 +15,7 @@ from contextlib import asynccontextmanager
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from casework.durable.beside import beside
 from casework.durable.blobs import UNOWNED, Blobs
 from casework.durable.canary import OWNER
 from casework.durable.client import CALL_TIMEOUT
@@ -39,13 +39,8 @@ async def kept_blobs(client: Client, every_s: float = EVERY_S) -> AsyncIterator[
     if blobs is None:
         yield
         return
-    keeping = asyncio.create_task(_keep(client, blobs, every_s))
-    try:
+    async with beside(_keep(client, blobs, every_s)):
         yield
-    finally:
-        keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeping
 
 
 async def _keep(client: Client, blobs: Blobs, every_s: float) -> None:

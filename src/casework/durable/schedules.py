@@ -26,6 +26,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from casework.durable import canary, contracts
+from casework.durable.beside import beside
 from casework.errors import UnreachableError
 
 log = logging.getLogger("casework.sweep")
@@ -68,13 +69,8 @@ async def kept_sweep(client: Client, task_queue: str, every_s: float = CHECK_EVE
         UnreachableError: as `ensure_sweep`; only at the start.
     """
     await ensure_sweep(client, task_queue)
-    keeping = asyncio.create_task(_keep(client, task_queue, every_s))
-    try:
+    async with beside(_keep(client, task_queue, every_s)):
         yield
-    finally:
-        keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeping
 
 
 async def _keep(client: Client, task_queue: str, every_s: float) -> None:

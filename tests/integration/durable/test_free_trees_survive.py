@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,43 +13,20 @@ from casework.durable.contracts import CancelRequest
 from casework.durable.converter import DATA_CONVERTER
 from casework.durable.trees import TreePlaces
 from casework.durable.worker import WORKFLOWS, workflow_runner
-from casework.settings import DatabaseSettings, Secret, WorkerSettings
+from casework.settings import WorkerSettings
 from casework.store import runs
 from tests.integration.durable.conftest import TENANT, House, eventually
 from tests.integration.durable.free_tree_app import HANGS, app
 from tests.integration.durable.test_free_trees import result_of
 from tests.integration.durable.tree_notes import NOTES
+from tests.integration.durable.worker_processes import killed_when
 
-ROOT = Path(__file__).parents[3]
 APP = "tests.integration.durable.free_tree_app:app"
 
 
-@contextmanager
-def worker_process(house: House, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`casework worker` with the trees, as a process of its own, whose tool hangs."""
-    database = DatabaseSettings(url=Secret(house.dsn))
-    known = replace(house.settings, database=database).as_environ()
-    env = {**os.environ, **known, HANGS: str(folder / "called")}
-    with (folder / "worker.log").open("wb") as out:
-        words = [sys.executable, "-m", "casework", "worker", "--app", APP]
-        made = subprocess.Popen(words, env=env, cwd=ROOT, stdout=out, stderr=out)
-        try:
-            yield made
-        finally:
-            made.kill()
-            made.wait()
-
-
 async def killed_in_mid_tool(house: House, folder: Path) -> None:
-    with worker_process(house, folder) as process:
-
-        async def called() -> bool:
-            assert process.poll() is None, (folder / "worker.log").read_text()
-            return (folder / "called").exists()
-
-        await eventually(called, "the tool is called")
-        process.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(process.wait)
+    called = folder / "called"
+    await killed_when(called.exists, "the tool is called", house, APP, folder, **{HANGS: str(called)})
 
 
 async def test_another_worker_goes_on_with_the_tree_of_one_that_was_killed(house: House, tmp_path: Path) -> None:

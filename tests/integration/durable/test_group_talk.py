@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -21,14 +14,14 @@ import pytest
 from casework.examples.group_talk.committee import CAST, OPENING, SCRIPTS, seat
 from casework.examples.group_talk.scripted import ScriptedVoices
 from casework.examples.group_talk.talk import NOBODY, GroupTalkManager
-from casework.settings import DatabaseSettings, Secret, WorkerSettings
+from casework.settings import WorkerSettings
 from casework.store import runs
 from casework.tasktree import Commander
 from tests.integration.durable import streaming_trees
-from tests.integration.durable.conftest import TENANT, House, eventually
+from tests.integration.durable.conftest import TENANT, House
 from tests.integration.durable.group_talk_app import ASKED, HANGS_AT, app
+from tests.integration.durable.worker_processes import killed_when
 
-ROOT = Path(__file__).parents[3]
 APP = "tests.integration.durable.group_talk_app:app"
 
 
@@ -103,33 +96,10 @@ async def test_the_streaming_adapters_in_a_durable_workflow(house: House) -> Non
     assert "this event loop has no threads" in told["refused"]
 
 
-@contextmanager
-def worker_process(house: House, folder: Path, hangs_at: int) -> Iterator[subprocess.Popen[bytes]]:
-    """`casework worker` with the talk, as a process of its own that hangs at an ask."""
-    database = DatabaseSettings(url=Secret(house.dsn))
-    known = replace(house.settings, database=database).as_environ()
-    env = {**os.environ, **known, HANGS_AT: str(hangs_at)}
-    with (folder / "worker.log").open("wb") as out:
-        words = [sys.executable, "-m", "casework", "worker", "--app", APP]
-        made = subprocess.Popen(words, env=env, cwd=ROOT, stdout=out, stderr=out)
-        try:
-            yield made
-        finally:
-            made.kill()
-            made.wait()
-
-
 async def killed_at(house: House, folder: Path, asked: Path, number: int) -> None:
     """A worker that was asked so often, and killed before it answered that one."""
-    with worker_process(house, folder, number) as process:
-
-        async def reached() -> bool:
-            assert process.poll() is None, (folder / "worker.log").read_text()
-            return asks_in(asked).total() >= number
-
-        await eventually(reached, f"ask {number}")
-        process.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(process.wait)
+    here = {HANGS_AT: str(number)}
+    await killed_when(lambda: asks_in(asked).total() >= number, f"ask {number}", house, APP, folder, **here)
 
 
 @pytest.mark.parametrize("number", [4, 11])

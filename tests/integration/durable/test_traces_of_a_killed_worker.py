@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from casework.durable.worker import make_worker, watchers
-from casework.settings import DatabaseSettings, Secret, Settings, TelemetrySettings
+from casework.settings import DatabaseSettings, Secret, TelemetrySettings
 from casework.telemetry.start import start_tracing
 from tests.integration.durable.collector import collecting
 from tests.integration.durable.conftest import House, eventually
+from tests.integration.durable.worker_processes import worker_process
 
 APP = "tests.integration.durable.hanging_app"
-ROOT = Path(__file__).parents[3]
-
-
-@contextmanager
-def worker_process(settings: Settings, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`casework worker` of the hanging application; what it says is in `folder`."""
-    env = {**os.environ, **settings.as_environ(), "CASEWORK_TEST_FOLDER": str(folder), "OTEL_BSP_SCHEDULE_DELAY": "100"}
-    with (folder / "worker.log").open("wb") as log:
-        words = [sys.executable, "-m", "casework", "worker", "--app", f"{APP}:app"]
-        made = subprocess.Popen(words, env=env, cwd=ROOT, stdout=log, stderr=log)
-        try:
-            yield made
-        finally:
-            made.kill()
-            made.wait()
 
 
 async def test_another_attempt_joins_the_trace_of_a_killed_worker(
@@ -50,7 +31,8 @@ async def test_another_attempt_joins_the_trace_of_a_killed_worker(
     with collecting() as collector:
         telemetry = TelemetrySettings(endpoint=collector.url)
         settings = replace(house.settings, database=DatabaseSettings(url=Secret(house.dsn)), telemetry=telemetry)
-        with worker_process(settings, tmp_path) as process:
+        here = {"CASEWORK_TEST_FOLDER": str(tmp_path), "OTEL_BSP_SCHEDULE_DELAY": "100"}
+        with worker_process(settings, f"{APP}:app", tmp_path, **here) as process:
 
             async def hangs() -> bool:
                 assert process.poll() is None, (tmp_path / "worker.log").read_text()

@@ -144,7 +144,7 @@ async def test_a_job_beside_a_waiting_body_may_be_queued_elsewhere() -> None:
 
 
 async def test_looking_costs_no_more_than_the_nearer_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TT-20, TT-26. Many that await one node with many below it: the search does not go through them each time."""
+    """TT-20. Many that await one node with many below it: the search does not go through them each time."""
     looked = 0
     step = waits._Front.step
 
