@@ -68,8 +68,10 @@ def test_manifests_are_admitted(block: Block) -> None:
         check_input(workflow.name, workflow.input_schema, session.spec.input)
     found = [each for each in resources if isinstance(each, AiWorkflow | AiAgent | LlmProvider)]
     agents = [manifest for manifest in found if isinstance(manifest, AiAgent)]
-    admitted = admit(found, {tool for agent in agents for tool in agent.spec.tools})
-    assert len(admitted) == sum(isinstance(manifest, AiWorkflow) for manifest in found)
+    workflows = [manifest for manifest in found if isinstance(manifest, AiWorkflow)]
+    called = {each.tool for workflow in workflows for each in workflow.spec.vertices if each.tool}
+    admitted = admit(found, called.union(*(agent.spec.tools for agent in agents)))
+    assert len(admitted) == len(workflows)
     assert admitted or sessions or all(isinstance(manifest, LlmProvider) for manifest in found)
 
 

@@ -31,10 +31,10 @@ PEERS = (
     "agere",
 )
 WRITTEN_BY_HAND = [page for page in PAGES if page.name != "requirements.md"]
-NAMES_OTHERS = {ROOT / "docs/benchmarks.md", ROOT / "docs/how_to/coming_from_agere.md"}
+NAMES_OTHERS = {ROOT / "docs/benchmarks.md", *(ROOT / "docs/how_to").glob("coming_from_*.md")}
 """The pages that may name others: figures stand beside theirs, measured in one run; names beside names."""
-INTRODUCES = re.compile(r"\[Coming from agere\]\([^)]*\)")
-"""A link to the second of them, which other pages may have."""
+INTRODUCES = re.compile(r"\[Coming from \w+\]\([^)]*\)")
+"""A link to one of these, which other pages may have."""
 
 
 def anchor(heading: str) -> str:
