@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy": ("casework.cli.policy:policy", "Load and show governed policy, as its owner."),
     "token": ("casework.cli.token:token", "Create, list and revoke access tokens."),
     "worker": ("casework.cli.servers:worker", "Run a worker until it is told to stop."),
+    "builds": ("casework.cli.builds:builds", "Builds of workers side by side: which gets new runs, which is needed."),
     "api": ("casework.cli.servers:api", "Serve the HTTP API until it is told to stop."),
     "engine": ("casework.cli.engine:engine", "Which Temporal the database's runs are in; accept another."),
     "keys": ("casework.cli.keys:keys", "The keys by which values in histories are encrypted."),

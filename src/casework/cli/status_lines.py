@@ -14,6 +14,7 @@ from casework.cli.output import safe, when
 from casework.values import Plain, instant, plain, shortened
 
 if TYPE_CHECKING:
+    from casework.durable.builds import Builds
     from casework.durable.contracts import SweepReport
     from casework.durable.in_hand import Workers
     from casework.durable.last_sweep import LastSweep
@@ -134,6 +135,21 @@ def workers(queue: str, found: Workers | None, now: datetime) -> Line:
         return Line("workers", FINE, f"{count} for work on queue {queue}{last}.", None, facts)
     last = f"since {when(instant(found.last))}" if found.last else "and nobody is known to have"
     return Line("workers", BROKEN, f"Nobody asks for work on queue {queue}, {last}.", "casework worker", facts)
+
+
+def builds(found: Builds) -> Line:
+    """Builds of workers side by side, where there are any."""
+    told = ", ".join(f"{each.name} {each.state} ({each.workers} at work)" for each in found.builds[:NAMED])
+    facts = {"current": found.current, "builds": {each.name: each.state for each in found.builds}}
+    if found.idle:
+        who = "no build is" if found.current is None else f"no worker is of build {found.current}, which is"
+        remedy = "casework builds make-current BUILD, or start a worker of the build that is current."
+        return Line("builds", BROKEN, f"Nobody gets new runs: {who} current. Builds: {told}.", remedy, facts)
+    if deserted := found.deserted:
+        named = "; ".join(f"{each.staying} with {each.name}" for each in deserted[:NAMED])
+        remedy = f"Start a worker with CASEWORK_WORKER_BUILD={deserted[0].name} until they have ended."
+        return Line("builds", BROKEN, f"Runs stay with a build that no worker is of: {named}.", remedy, facts)
+    return Line("builds", FINE, f"{told}.", None, facts)
 
 
 SWEEP_LATE = timedelta(minutes=3)

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 
 from casework.cli import status_lines as lines
 from casework.cli.status_lines import Line, Stuck
-from casework.durable import contracts
+from casework.durable import builds, contracts
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.engines import REMEDY, engine_of, foreign
@@ -150,9 +150,20 @@ async def _engine(settings: Settings, rows: _Rows, now: datetime) -> list[Line]:
     return [
         lines.temporal(where, foreign(rows.engine, here) if rows.engine else None, REMEDY),
         lines.workers(queue, who, now),
+        *await _builds(client, queue),
         await _sweep(client, queue, now),
         *stuck,
     ]
+
+
+async def _builds(client: Client, queue: str) -> list[Line]:
+    """A line where workers have builds; else there is nothing to tell."""
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            found = await builds.look(client, queue)
+    except (CaseworkError, TimeoutError):
+        return []
+    return [lines.builds(found)] if found.used else []
 
 
 async def _sweep(client: Client, queue: str, now: datetime) -> Line:

@@ -12,13 +12,11 @@ import logging
 import signal
 from collections.abc import Sequence
 from datetime import timedelta
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from temporalio.client import Client
-from temporalio.common import WorkerDeploymentVersion
 from temporalio.runtime import Runtime
-from temporalio.worker import Interceptor, Worker, WorkerDeploymentConfig
+from temporalio.worker import Interceptor, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from casework.app import App
@@ -30,6 +28,7 @@ from casework.durable.activities.sub_runs import SubRunActivity
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.blob_sweep import kept_blobs
+from casework.durable.builds import deployment
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.engines import require_own
@@ -39,6 +38,7 @@ from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.schedules import kept_sweep
 from casework.durable.trees import TreePlaces
 from casework.durable.workflows.run import CaseRun
+from casework.durable.workflows.staying import StayingTreeRun
 from casework.durable.workflows.sweep import Sweep
 from casework.durable.workflows.trees import TreeRun
 from casework.errors import FatalError, SettingsError
@@ -74,6 +74,8 @@ contract, the others because they compute and nothing else."""
 
 WORKFLOWS = (CaseRun, TreeRun, Sweep)
 """The generic workflows that every worker, and every replayer, has."""
+WORKFLOWS_OF_BUILDS = (CaseRun, StayingTreeRun, Sweep)
+"""The same, on workers that have a build."""
 
 
 def workflow_runner() -> SandboxedWorkflowRunner:
@@ -86,7 +88,11 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 def make_worker(
     client: Client, services: Services, settings: Settings, *, watching: Sequence[Interceptor] = ()
 ) -> Worker:
-    """A worker on the settings' task queue; `watching` sees all that it does (`watchers` makes them)."""
+    """A worker on the settings' task queue; `watching` sees all that it does (`watchers` makes them).
+
+    Raises:
+        SettingsError: the name of its build, or of its queue with a build, cannot be used.
+    """
     activities = (
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
@@ -97,7 +103,7 @@ def make_worker(
     return Worker(
         client,
         task_queue=settings.temporal.task_queue,
-        workflows=WORKFLOWS,
+        workflows=WORKFLOWS if settings.worker.build is None else WORKFLOWS_OF_BUILDS,
         activities=activities,
         interceptors=[*watching, TreePlaces(services.app.trees), *drill_interceptors()],
         workflow_runner=workflow_runner(),
@@ -106,10 +112,7 @@ def make_worker(
         max_concurrent_workflow_tasks=settings.worker.max_workflow_tasks,
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_queue_timeout_s),
         graceful_shutdown_timeout=timedelta(seconds=settings.worker.graceful_stop_s),
-        # Named, since the SDK's default is a hash over every module that is loaded: seconds of each start.
-        deployment_config=WorkerDeploymentConfig(
-            WorkerDeploymentVersion("casework", version("casework")), use_worker_versioning=False
-        ),
+        deployment_config=deployment(settings),
         max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
         default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
     )

@@ -129,6 +129,16 @@ class HistorySettings:
 class WorkerSettings:
     """A worker process."""
 
+    build: str | None = variable("CASEWORK_WORKER_BUILD")
+    """Name of the build that this worker is of, such as `2026-12-01` or a commit. Default: none, and then any worker of
+    the queue takes any run. With it, builds work side by side, and `casework builds make-current` says which of them
+    gets new runs; until one is current, workers with a build get none."""
+
+    runs: Literal["move_on", "stay"] = variable("CASEWORK_WORKER_RUNS", "move_on")
+    """What open runs of graphs do when another build becomes current: `move_on` to it with their next step, or `stay`
+    with the build that began them. Default `move_on`: a run may wait for weeks, and no build should have to. Runs of
+    free trees always stay, since their code is yours. It matters only with CASEWORK_WORKER_BUILD."""
+
     max_activities: int = variable("CASEWORK_WORKER_MAX_ACTIVITIES", 100, at_least=1, at_most=10_000)
     """Model and tool calls that one worker has in flight. Default 100: they wait for the network, not for the CPU."""
 

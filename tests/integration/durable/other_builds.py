@@ -8,7 +8,10 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from casework.durable import contracts
+with workflow.unsafe.imports_passed_through():
+    from casework.durable import contracts
+    from casework.durable.contracts import RunEnd, RunStart
+    from casework.durable.workflows.run import CaseRun
 
 
 @workflow.defn(name=contracts.RUN_WORKFLOW)
@@ -33,3 +36,18 @@ class Changed:
     @workflow.signal(name=contracts.DECIDE_SIGNAL)
     def decide(self, decision: Any) -> None:
         pass
+
+
+@workflow.defn(name=contracts.RUN_WORKFLOW)
+class Patched(CaseRun):
+    """A later build of ours: it rests before the work, behind a patch point, so it goes on with what others began."""
+
+    @workflow.init
+    def __init__(self, start: RunStart) -> None:
+        super().__init__(start)
+
+    @workflow.run
+    async def run(self, start: RunStart) -> RunEnd:
+        if workflow.patched("rests-first"):
+            await workflow.sleep(timedelta(milliseconds=10))
+        return await super().run(start)
