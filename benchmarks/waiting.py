@@ -7,8 +7,9 @@ PostgreSQL are each a process, with default settings. A ratio of 1 means that th
 - *worker memory, having started them* is that of the worker that started all runs: it keeps the last 500 in memory
   (`CASEWORK_WORKER_CACHE_SIZE`). *After a restart* it keeps none, however many wait.
 - *Temporal memory* is that of the development server, which keeps open runs in a cache of its own.
-- *CPU* is what a process uses in a minute in which nobody does anything. Two sweeps are in it; the sweep is the one
-  thing that looks at every waiting run.
+- *CPU* is what a process uses in a minute in which nobody does anything, two sweeps included. Every ten minutes a sweep
+  reads the engine's list of all open runs, which a median of five windows leaves out: with 10,000 it takes the engine
+  some five seconds of CPU and the worker one and a half (`docs/operations/sweep.md`).
 - *ten oldest reviews* is `GET /v1/reviews?limit=10` over HTTP; *first page* is what `casework review list` asks for:
   50 reviews, of which ten runs have only ten to show.
 - *one sweep* is how long the engine says that it took.

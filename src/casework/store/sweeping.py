@@ -41,6 +41,29 @@ class KnownRow:
     ended_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Open rows: those that the engine must have, those still to be started, and those with more to tell (an incident,
+    or another task queue)."""
+
+    open: int
+    pending: int
+    told: int
+
+
+async def counted(conn: Connection, queue: str) -> Counted:
+    """Open rows of all tenants; `queue` is the task queue whose runs need no further look."""
+    found = await queries.one(conn, _SQL["counted"], {"queue": queue}, Counted)
+    assert found is not None, "an aggregate has a row"
+    return found
+
+
+async def few(conn: Connection, before: datetime, limit: int) -> list[OpenRow]:
+    """All rows that are PENDING, and some at random that have said nothing since `before`: `limit` of those that should
+    be moving, twice as many of those that wait for a person."""
+    return await queries.many(conn, _SQL["few"], {"before": before, "limit": limit}, OpenRow)
+
+
 async def open_page(conn: Connection, after: OpenRow | None = None, limit: int = PAGE) -> list[OpenRow]:
     """The next open runs of all tenants, oldest first."""
     cursor = None if after is None else Cursor(after.created_at, after.run_id)

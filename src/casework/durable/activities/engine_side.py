@@ -26,6 +26,8 @@ from casework.values import clean, instant, shortened
 
 PROBLEMS = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 """Set by the engine when a run's workflow task has failed several times in a row; taken off when one succeeds."""
+OPEN = f"{contracts.OF_RUNS} AND ExecutionStatus = 'Running'"
+"""Open runs, in the engine's query language."""
 GONE = "its Temporal workflow no longer exists: deleted from outside, or its history has expired"
 SET_BACK = "This row does not say so: it could not be written, or the database was set back to an earlier time."
 
@@ -40,6 +42,14 @@ class EngineRun:
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many runs are open, and how many of them the engine cannot go on with."""
+
+    open: int
+    troubled: int
+
+
 class EngineSide:
     """Questions to the engine. Errors are the SDK's: the caller knows whether one run or the engine is at fault."""
 
@@ -48,8 +58,12 @@ class EngineSide:
 
     async def open_runs(self) -> dict[str, EngineRun]:
         """All open runs of the namespace by id; the list may be some seconds late."""
-        query = f"{contracts.OF_RUNS} AND ExecutionStatus = 'Running'"
-        return {found.id: _engine_run(found) async for found in self._client.list_workflows(query, page_size=1000)}
+        return {found.id: _engine_run(found) async for found in self._client.list_workflows(OPEN, page_size=1000)}
+
+    async def counted(self) -> Counted:
+        """The same as numbers, which cost the engine much less."""
+        count = self._client.count_workflows
+        return Counted((await count(OPEN)).count, (await count(f"{OPEN} AND {PROBLEMS.name} IS NOT NULL")).count)
 
     async def ending(self, run_id: str) -> str | None:
         """How the run's Temporal workflow ended, for a reader of the row; None while it is open."""

@@ -34,6 +34,8 @@ class Ages:
     """A row that is PENDING for longer is an incident."""
     rest: float = 9.0
     """How many times as long as it took to list the open runs the next list has to wait: it is work for the engine."""
+    agreed: timedelta = timedelta(minutes=10)
+    """So long after a list the next one waits, as long as engine and rows count the same."""
     part_s: float = 25.0
     """Seconds for each part of a sweep."""
     questions: int = 20
@@ -88,8 +90,19 @@ class Findings:
                 self.released.append(row)
             if kind == "rows":
                 self.doubted.append(row)
-            elif self.now - row.updated_at > self._ages.still:
-                (self.waiting if row.status == "AWAITING_REVIEW" else self.still).append(row)
+            else:
+                self._open_in_both(row)
+
+    def sort_agreeing(self, row: OpenRow) -> None:
+        """As `sort`, where engine and rows are known to agree: there are no other cases than these."""
+        if row.status == "PENDING":
+            self._not_listed(row)
+        else:
+            self._open_in_both(row)
+
+    def _open_in_both(self, row: OpenRow) -> None:
+        if self.now - row.updated_at > self._ages.still:
+            (self.waiting if row.status == "AWAITING_REVIEW" else self.still).append(row)
 
     def _not_listed(self, row: OpenRow) -> None:
         age = self.now - row.created_at

@@ -1,16 +1,14 @@
 """The sweep: rows and Temporal workflows that do not agree are found, told, and mended where that is safe.
 
-It moves like this. The engine's list of open runs is read once, then the open rows page by page; each row is sorted by
-what the list says of it, and only what does not agree is looked at singly. What is left of the list then has no open
-row. Every part has its time, and takes its cases in random order: what cannot be settled holds up nobody, and is met
-again by the next sweep. Sweeps may run side by side: each write is guarded.
+It moves like this. The finder compares the open rows with the engine's open runs and sorts them; only what does not
+agree is looked at singly. Every part has its time, and takes its cases in random order: what cannot be settled holds up
+nobody, and is met again by the next sweep. Sweeps may run side by side: each write is guarded.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
 
 from temporalio import activity
@@ -19,6 +17,7 @@ from temporalio.service import RPCError
 
 from casework.durable import contracts
 from casework.durable.activities.engine_side import GONE, EngineRun, EngineSide
+from casework.durable.activities.finder import UNSERVED, Finder
 from casework.durable.activities.operation import operation
 from casework.durable.activities.services import Services
 from casework.durable.activities.sorting import Ages, Findings
@@ -48,10 +47,6 @@ BEHIND = (
     "its row is older than the run itself (row version {row}, run version {run}): was the database set back to an "
     "earlier time? The run has been asked to write its rows again. If this stays, cancel it and start another."
 )
-UNSERVED = (
-    "it waits in task queue {queue!r}, which no worker takes. Start a worker with CASEWORK_TASK_QUEUE={queue}; "
-    "nothing is lost."
-)
 STUCK = "it could not be started yet, and every sweep tries again: {words}"
 MANY_GONE = (
     "its Temporal workflow no longer exists, and that holds for most open runs at once, so nothing is closed. Is the "
@@ -72,7 +67,7 @@ class SweepActivity:
         self._engine = EngineSide(client)
         self._runs = run_client
         self._ages = ages or Ages()
-        self._rest_until = 0.0
+        self._finder = Finder(services.db, self._engine, run_client.task_queue, self._ages)
 
     @activity.defn(name=contracts.SWEEP)
     @operation
@@ -87,7 +82,7 @@ class SweepActivity:
         if wrong is not None:
             log.error("this sweep did nothing. %s %s", wrong, REMEDY)
             return SweepReport(whole=False, refused=wrong)
-        findings = await self._find()
+        findings = await self._finder.find()
         told = Told(log)
         await findings.each(findings.pending, lambda row: self._start(row, findings, told))
         for queue, rows in findings.pending_elsewhere.items():
@@ -110,51 +105,6 @@ class SweepActivity:
             return await own_engine(self._services.db, self._client)
         except UnreachableError as error:
             raise RetryableError(str(error)) from error
-
-    async def _find(self) -> Findings:
-        """The engine's list first, so that a run that starts or ends meanwhile is at worst looked at for nothing."""
-        open_in_engine = await self._open_in_engine()
-        findings = Findings(datetime.now(UTC), self._ages, self._runs.task_queue, open_in_engine)
-        after: OpenRow | None = None
-        while True:
-            async with self._services.db.transaction() as conn:
-                page = await sweeping.open_page(conn, after)
-            for row in page:
-                findings.sort(row)
-            if len(page) < sweeping.PAGE:
-                break
-            after = page[-1]
-        async with self._services.db.transaction() as conn:
-            findings.sort_leftovers(await sweeping.known(conn, findings.leftovers()))
-        for queue in list(findings.elsewhere):
-            await self._nobody_there(queue, findings)
-        return findings
-
-    async def _open_in_engine(self) -> dict[str, EngineRun] | None:
-        """The list, unless the last one was so long that it is too early for another."""
-        began = time.monotonic()
-        if began < self._rest_until:
-            return None
-        try:
-            found = await self._engine.open_runs()
-        except RPCError as error:
-            raise RetryableError(f"Temporal gives no list of open runs ({error.status.name}). Tried again.") from error
-        ended = time.monotonic()
-        self._rest_until = ended + self._ages.rest * (ended - began)
-        return found
-
-    async def _nobody_there(self, queue: str, findings: Findings) -> None:
-        """Runs of another task queue are fine while it has workers."""
-        try:
-            served = await self._engine.has_workers(queue)
-        except RPCError:
-            return
-        rows = findings.elsewhere.pop(queue)
-        if served:
-            findings.released += [row for row in rows if row.incident is not None and row.incident["kind"] == "engine"]
-        else:
-            why = UNSERVED.format(queue=queue)
-            findings.held += [(row, why) for row in rows]
 
     async def _foreign_pending(self, queue: str, rows: list[OpenRow], told: Told) -> None:
         """Rows of another queue are started by that queue's sweep, which needs a worker there."""

@@ -11,6 +11,31 @@ where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
 order by created_at, run_id
 limit %(limit)s
 
+-- name: counted
+select
+    count(*) filter (where status <> 'PENDING') as open,
+    count(*) filter (where status = 'PENDING') as pending,
+    count(*) filter (where incident is not null
+        or (status <> 'PENDING' and task_queue is distinct from %(queue)s)) as told
+from agent_ops.agent_runs
+where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
+
+-- name: few
+(select tenant, run_id, status, version, created_at, updated_at, incident, task_queue
+ from agent_ops.agent_runs where status = 'RUNNING' and updated_at < %(before)s order by random() limit %(limit)s)
+union all
+(select tenant, run_id, status, version, created_at, updated_at, incident, task_queue
+ from agent_ops.agent_runs where status = 'AWAITING_REVIEW' and updated_at < %(before)s
+ order by random() limit 2 * %(limit)s)
+union all
+(select tenant, run_id, status, version, created_at, updated_at, incident, task_queue
+ from agent_ops.agent_runs r where status = 'PENDING'
+  -- As above.
+  and not (parent_run_id is not null and exists (
+      select from agent_ops.agent_runs p
+      where p.tenant = r.tenant and p.run_id = r.parent_run_id
+        and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW'))))
+
 -- name: known
 select tenant, run_id, status, failure, ended_at from agent_ops.agent_runs
 where run_id = any(%(run_ids)s)
