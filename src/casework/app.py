@@ -141,7 +141,7 @@ class App:
         tools = {schema.name: schema.parameters for schema in self.toolbox.schemas()}
         trees = {name: tree.to_plain() for name, tree in self._pinned_trees.items()}
         found = _read((*self.manifests, *self.providers))
-        admitted = admit(found, tools, scripts=self.scripts, trees=trees)
+        admitted = admit(found, tools, scripts=self.scripts, trees=trees, quick=self.toolbox.quick)
         return MappingProxyType({pinned.name: pinned for pinned in admitted})
 
     @cached_property

@@ -44,6 +44,11 @@ class Toolbox:
         """All names, in order."""
         return tuple(self._tools)
 
+    @property
+    def quick(self) -> tuple[str, ...]:
+        """The names of those that may be called again without asking anybody first, in order."""
+        return tuple(each.name for each in self if each.quick)
+
     def find(self, name: str) -> Tool | None:
         """The tool, or None."""
         return self._tools.get(name)

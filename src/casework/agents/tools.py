@@ -102,6 +102,11 @@ class Tool:
         return self.function(*args, **kwargs)
 
     @property
+    def quick(self) -> bool:
+        """Whether a call that may have happened is simply made again, or has left nothing: chains may hold it."""
+        return self.repeat in (Repeat.IDEMPOTENT, Repeat.TRANSACTIONAL)
+
+    @property
     def schema(self) -> ToolSchema:
         """The tool as the model sees it."""
         return ToolSchema(self.name, self.description, self.signature.parameters)

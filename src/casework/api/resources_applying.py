@@ -7,7 +7,7 @@ when it has committed, and what cannot be started then is left to the sweep, as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from casework import ids
 from casework.api import submission
@@ -175,7 +175,7 @@ def _limited(pinned: Pinned, session: WorkflowSession, loops: int) -> PinnedWork
         )
     spec = pinned.workflow.spec.model_copy(update={"max_loops": loops})
     workflow = pinned.workflow.model_copy(update={"spec": spec})
-    return PinnedWorkflow(workflow, pinned.agents, pinned.providers, pinned.workflows)
+    return replace(pinned, workflow=workflow)
 
 
 async def delete(services: Services, caller: Caller, kind: str, name: str) -> int | None:

@@ -87,7 +87,7 @@ class Together:
         found = [one for one in self._all() if (type(one).__name__, one.name) in needed]
         tools = {schema.name: schema.parameters for schema in self.app.toolbox.schemas()}
         trees = {name: one.to_plain() for name, one in self.app.bundles().items() if isinstance(one, PinnedTree)}
-        pinned = admit(found, tools, scripts=self.app.scripts, trees=trees)
+        pinned = admit(found, tools, scripts=self.app.scripts, trees=trees, quick=self.app.toolbox.quick)
         return {one.name: one for one in pinned if one.name in wanted}
 
     def holds(self, name: str) -> bool:

@@ -18,6 +18,7 @@ OF_RUNS = f"WorkflowType IN {RUN_TYPES}"
 SWEEP_WORKFLOW = "casework.sweep"
 CALL_MODEL = "casework.call_model"
 CALL_TOOL = "casework.call_tool"
+RUN_SEGMENT = "casework.run_segment"
 PROJECT = "casework.project"
 OPEN_SUB_RUN = "casework.open_sub_run"
 SWEEP = "casework.sweep_runs"
@@ -225,6 +226,53 @@ class ToolReply:
     state: Literal["COMPLETED", "FAILED"]
     result: Any = None
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Go through a chain of quick nodes from `state`, whose pending node is at `path`.
+
+    `version` is the run's row's before; each visit has the next one, as in the run itself. `quick` are the tools that
+    may be called on the way. It ends by itself after `most_visits`, `most_bytes` of outcomes or `most_ms`.
+    """
+
+    owner: Owner
+    path: str
+    workflow: str
+    workflow_version: int
+    state: Mapping[str, Any]
+    version: int
+    quick: tuple[str, ...]
+    most_visits: int
+    most_bytes: int
+    most_ms: int
+    recommendation: Any = None
+    outbox: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A visit that a segment has behind it. `value` is the tool's result, or the truth of a CONDITION. All that a
+    reader sees of it is written. Times are instants."""
+
+    path: str
+    value: Any
+    began: str
+    ended: str
+
+
+@dataclass(frozen=True)
+class SegmentReply:
+    """The visits, in order, and how the segment ended.
+
+    `full`: by its own bounds; what is due can be the first of another. `begun`: the visit that is due, where its start
+    is told already. `tried`: whether an attempt of its tool was made, and failed; it is the first of its policy.
+    """
+
+    visits: tuple[Passed, ...] = ()
+    full: bool = False
+    begun: str = ""
+    tried: bool = False
 
 
 @dataclass(frozen=True)

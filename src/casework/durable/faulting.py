@@ -44,6 +44,7 @@ ATTEMPTS = {
     contracts.CALL_MODEL: policies.MODEL.attempts,
     contracts.CALL_TOOL: policies.TOOL.attempts,
     contracts.PROJECT: policies.STORE.attempts,
+    contracts.RUN_SEGMENT: policies.SEGMENT.attempts,
 }
 """Attempts of each activity. The others (the sweep) come again by themselves, so theirs are not counted."""
 

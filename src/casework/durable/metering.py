@@ -19,11 +19,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
-from casework.durable.contracts import CALL_MODEL, CALL_TOOL, PROJECT, SWEEP
+from casework.durable.contracts import CALL_MODEL, CALL_TOOL, PROJECT, RUN_SEGMENT, SWEEP
 from casework.errors import SettingsError, StoreUnavailableError, UnreachableError
 
 VARIABLE = "CASEWORK_WORKER_METRICS_ADDRESS"
-OPERATIONS = {CALL_MODEL: "model", CALL_TOOL: "tool", PROJECT: "project", SWEEP: "sweep"}
+OPERATIONS = {CALL_MODEL: "model", CALL_TOOL: "tool", PROJECT: "project", RUN_SEGMENT: "segment", SWEEP: "sweep"}
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Buckets of the time of an attempt: from a row written to the longest that an attempt may last."""
 _TRIES = 5

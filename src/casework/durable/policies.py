@@ -7,14 +7,18 @@ long as no worker is there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType
 
 HEARTBEAT = timedelta(seconds=2)
 """A worker that is silent for this long is taken for dead."""
+
+
+_CANCELS = {False: ActivityCancellationType.TRY_CANCEL, True: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED}
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,12 @@ class OperationPolicy:
     first_delay: float = 0.1
     backoff: float = 3.0
     longest_delay: float = 20.0
+    used: int = 0
+    """Of the attempts, those that were made elsewhere."""
+    of_step: bool = True
+    """Whether it is a step, with a row in the ledger under its own path."""
+    waits_when_cancelled: bool = False
+    """Whether what it has done by then is waited for."""
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments for `workflow.execute_activity`."""
@@ -40,16 +50,21 @@ class OperationPolicy:
                 initial_interval=timedelta(seconds=self.first_delay),
                 backoff_coefficient=self.backoff,
                 maximum_interval=timedelta(seconds=self.longest_delay),
-                maximum_attempts=self.attempts,
+                maximum_attempts=self.attempts - self.used,
             ),
+            "cancellation_type": _CANCELS[self.waits_when_cancelled],
         }
 
 
 MODEL = OperationPolicy("model", attempts=4, start_to_close=60, schedule_to_close=180)
 TOOL = OperationPolicy("tool", attempts=3, start_to_close=60)
-STORE = OperationPolicy("store", attempts=5, start_to_close=15)
+TRIED_TOOL = replace(TOOL, used=1)
+"""Of a tool whose first attempt was made in a segment."""
+STORE = OperationPolicy("store", attempts=5, start_to_close=15, of_step=False)
+SEGMENT = OperationPolicy("segment", attempts=3, start_to_close=90, of_step=False, waits_when_cancelled=True)
+"""Its time: what a chain may take by itself, its last tool's deadline, and patience with the database."""
 
-POLICIES = {policy.operation: policy for policy in (MODEL, TOOL, STORE)}
+POLICIES = {policy.operation: policy for policy in (MODEL, TOOL, STORE, SEGMENT)}
 
 STORE_PATIENCE = (0.2, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds a run waits before it tries an unreachable database again; the last one repeats."""

@@ -23,6 +23,7 @@ from casework.app import App
 from casework.durable import policies
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
+from casework.durable.activities.segment import SegmentActivity
 from casework.durable.activities.services import Services
 from casework.durable.activities.sub_runs import SubRunActivity
 from casework.durable.activities.sweep import SweepActivity
@@ -96,6 +97,7 @@ def make_worker(
     activities = (
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
+        SegmentActivity(services).run_segment,
         ProjectActivity(services).project,
         SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,

@@ -7,6 +7,7 @@ node is reached and has a way to an end.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from casework.graph.manifests import FANS, AiAgent, AiWorkflow, LlmProvider, Man
 from casework.graph.node_rules import Known, holds, node_problems, schema_problems
 from casework.graph.problems import Problem, named, unknown
 from casework.graph.references import below, circle_problems, referred
+from casework.graph.segments import quick_tools
 from casework.graph.shape import shape_problems
 from casework.values import Plain, dumps, loads
 
@@ -32,12 +34,14 @@ def admit(
     *,
     scripts: Collection[str] | None = None,
     trees: Mapping[str, Mapping[str, Plain]] | None = None,
+    quick: Collection[str] = (),
 ) -> list[PinnedWorkflow]:
     """Each workflow of `manifests` with what it refers to, in their order.
 
     `tools` are the names of the registered tools, or a mapping of each to the JSON Schema of its arguments, by which
     those of TOOL nodes are checked. `scripts` are those of scripted models, None where they are not known. `trees` are
-    the pinned free trees that SUBWORKFLOW nodes may refer to besides workflows, as plain bundles by name.
+    the pinned free trees that SUBWORKFLOW nodes may refer to besides workflows, as plain bundles by name. `quick` are
+    the tools that may be called again without more ado (`Toolbox.quick`): chains of their nodes may share an activity.
 
     Raises:
         ManifestError: something does not hold; lists every problem with the resource and the node.
@@ -56,14 +60,11 @@ def admit(
     if problems:
         head = [] if len(problems) == 1 else [f"{len(problems)} problems:"]
         raise ManifestError("\n".join([*head, *problems]))
-    alone = {name: _alone(workflow, agents, providers) for name, workflow in workflows.items()}
+    alone = {name: _alone(workflow, agents, providers, quick) for name, workflow in workflows.items()}
     plain = dict(trees or {})
     if any(calls.values()):  # through JSON and back: what is pinned now equals what is read from where it is kept
         plain |= {name: loads(dumps(made.to_plain())) for name, made in alone.items()}
-    return [
-        PinnedWorkflow(made.workflow, made.agents, made.providers, {each: plain[each] for each in below(name, calls)})
-        for name, made in alone.items()
-    ]
+    return [replace(made, workflows={each: plain[each] for each in below(name, calls)}) for name, made in alone.items()]
 
 
 def admit_agents(
@@ -138,10 +139,15 @@ def _edge_conditions(workflow: AiWorkflow) -> Iterator[Problem]:
             yield Problem(place, f"condition: {what}.", path)
 
 
-def _alone(workflow: AiWorkflow, agents: Mapping[str, AiAgent], providers: Mapping[str, LlmProvider]) -> PinnedWorkflow:
+def _alone(
+    workflow: AiWorkflow,
+    agents: Mapping[str, AiAgent],
+    providers: Mapping[str, LlmProvider],
+    quick: Collection[str],
+) -> PinnedWorkflow:
     """The workflow pinned without those that it refers to."""
     used: dict[str, AiAgent] = {
         each.agent_ref: agents[each.agent_ref] for each in workflow.spec.vertices if each.agent_ref
     }
     of_agents: dict[str, Any] = {agent.spec.provider: providers[agent.spec.provider] for agent in used.values()}
-    return PinnedWorkflow(workflow, used, of_agents)
+    return PinnedWorkflow(workflow, used, of_agents, quick=quick_tools(workflow.spec, quick))

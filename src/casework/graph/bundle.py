@@ -23,12 +23,16 @@ class PinnedWorkflow:
 
     `workflows` are all that its SUBWORKFLOW nodes refer to, directly or through others: plain bundles of workflows and
     free trees by name, none of which holds others. `sub_bundle` makes one whole.
+
+    `quick` are tools of TOOL nodes that could be called again without more ado when this was admitted, where chains of
+    such nodes may share an activity. It is empty in bundles that are older than such chains.
     """
 
     workflow: AiWorkflow
     agents: Mapping[str, AiAgent]
     providers: Mapping[str, LlmProvider]
     workflows: Mapping[str, Mapping[str, Plain]] = field(default_factory=dict)
+    quick: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -85,6 +89,8 @@ class PinnedWorkflow:
         }
         if self.workflows:  # a bundle without any is as it always was, and so is its hash
             made["workflows"] = {name: dict(plain) for name, plain in sorted(self.workflows.items())}
+        if self.quick:  # as above
+            made["quick"] = list(self.quick)
         return made
 
     @classmethod
@@ -100,6 +106,7 @@ class PinnedWorkflow:
                 agents={name: AiAgent.model_validate(item) for name, item in data["agents"].items()},
                 providers={name: LlmProvider.model_validate(item) for name, item in data["providers"].items()},
                 workflows={name: _sub(item) for name, item in data.get("workflows", {}).items()},
+                quick=tuple(str(name) for name in data.get("quick", ())),
             )
         except (KeyError, AttributeError, TypeError, ValidationError) as error:
             raise ManifestError(

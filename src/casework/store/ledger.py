@@ -130,17 +130,18 @@ async def claim(conn: Connection, step: StepClaim) -> Claimed:
     step_id = ids.step_id(step.run_id, step.path)
     if run.terminal:
         return await _read_back(conn, step, step_id) or Claimed(step_id, 0, "closed", error=f"the run is {run.status}")
-    taken = await queries.one(conn, _SQL["claim"], _claim_params(step, step_id), _Attempt)
+    taken = await queries.one(conn, _SQL["claim"], claim_params(step, step_id), _Attempt)
     if taken is None:
-        found = await _read_back(conn, step, step_id)
-        assert found is not None  # the upsert met this row under the run's lock
-        return found
+        stored = await _read_back(conn, step, step_id)
+        assert stored is not None  # the upsert met this row under the run's lock
+        return stored
     if taken.attempt > 1:
         await lose_attempts(conn, step.tenant, step.run_id, step.path, taken.attempt, "no report before the next claim")
     return Claimed(step_id, taken.attempt, "claimed")
 
 
-def _claim_params(step: StepClaim, step_id: UUID) -> queries.Writing:
+def claim_params(step: StepClaim, step_id: UUID) -> queries.Writing:
+    """A claim as its query has it."""
     return queries.Writing(
         tenant=step.tenant,
         step_id=step_id,
@@ -153,6 +154,15 @@ def _claim_params(step: StepClaim, step_id: UUID) -> queries.Writing:
         tool_version=step.tool_version,
         hash=step.hash,
     ).json(arguments=step.arguments)
+
+
+async def found(conn: Connection, step: StepClaim) -> Claimed | None:
+    """What an earlier claim of the step has come to, if it has come to an end.
+
+    Raises:
+        ConflictError: the path was claimed for another act.
+    """
+    return await _read_back(conn, step, ids.step_id(step.run_id, step.path))
 
 
 async def _read_back(conn: Connection, step: StepClaim, step_id: UUID) -> Claimed | None:
@@ -183,7 +193,7 @@ async def commit(conn: Connection, done: StepCommit) -> WriteResult:
         ConflictError: the attempt was never claimed, or committed with another result.
     """
     await lock_run(conn, done.tenant, done.run_id)
-    params = _commit_params(done)
+    params = commit_params(done)
     step = await queries.one(conn, _SQL["commit"], params, _Step)
     if step is None:
         return await _not_applied(conn, done, params)
@@ -192,7 +202,8 @@ async def commit(conn: Connection, done: StepCommit) -> WriteResult:
     return WRITTEN
 
 
-def _commit_params(done: StepCommit) -> queries.Writing:
+def commit_params(done: StepCommit) -> queries.Writing:
+    """A commit as its query has it."""
     return queries.Writing(
         tenant=done.tenant,
         step_id=ids.step_id(done.run_id, done.path),
@@ -212,22 +223,22 @@ def _figures(done: StepCommit, *, result: Plain = None) -> Figures:
 
 async def _not_applied(conn: Connection, done: StepCommit, params: queries.Writing) -> WriteResult:
     """Zero rows, classified: equal, late, or a conflict."""
-    found = await queries.one(conn, _SQL["compare"], params, _Compared)
+    stored = await queries.one(conn, _SQL["compare"], params, _Compared)
     where = f"attempt {done.attempt} of step {done.path} of run {done.run_id}"
-    if found is None or not 0 < done.attempt <= found.current:
+    if stored is None or not 0 < done.attempt <= stored.current:
         raise ConflictError(f"Nothing claimed {where}. Claim the step before committing it.")
-    if found.own:
-        if found.same:
+    if stored.own:
+        if stored.same:
             return NOOP
         raise ConflictError(f"The ledger holds another result for {where}; it stands, and this one is not written.")
-    if found.outcome == "LATE":
+    if stored.outcome == "LATE":
         return STALE
-    return await _keep_late(conn, done, found)
+    return await _keep_late(conn, done, stored)
 
 
-async def _keep_late(conn: Connection, done: StepCommit, found: _Compared) -> WriteResult:
-    await end_attempt(conn, _at(done, found.turn), "LATE", _figures(done, result=done.result))
-    data = {"name": found.name, "attempt": done.attempt, "current": found.current, "state": found.state}
+async def _keep_late(conn: Connection, done: StepCommit, stored: _Compared) -> WriteResult:
+    await end_attempt(conn, _at(done, stored.turn), "LATE", _figures(done, result=done.result))
+    data = {"name": stored.name, "attempt": done.attempt, "current": stored.current, "state": stored.state}
     await add_locked(conn, done.tenant, done.run_id, done.path, f"attempt_late:{done.attempt}", data)
     return WriteResult(1, "stale")
 
@@ -252,7 +263,7 @@ async def attempt_failed(
     """
     failed = StepCommit(tenant, run_id, path, attempt, "FAILED", None, error, latency_ms, tokens_in, tokens_out, cost)
     await lock_run(conn, tenant, run_id)
-    params = _commit_params(failed)
+    params = commit_params(failed)
     before = await queries.one(conn, _SQL["compare"], params, _Compared)
     if before is not None and before.outcome in {"COMPLETED", "FAILED", "LATE"}:
         return STALE if before.outcome == "LATE" else NOOP
@@ -274,6 +285,6 @@ async def lock_attempt(conn: Connection, tenant: str, run_id: UUID, path: str, a
 
 async def case_of(conn: Connection, tenant: str, run_id: UUID) -> Case:
     """What a tool may look at."""
-    found = await queries.one(conn, _SQL["case_of"], {"tenant": tenant, "run_id": run_id}, Case)
-    assert found is not None  # a query without a table in front has one row
-    return found
+    case = await queries.one(conn, _SQL["case_of"], {"tenant": tenant, "run_id": run_id}, Case)
+    assert case is not None  # a query without a table in front has one row
+    return case

@@ -7,7 +7,7 @@ the parameter `cleaned`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -41,6 +41,14 @@ def load(module: str) -> Mapping[str, Query]:
     _, *parts = _NAME.split(text)
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return {name: Query(f"{module}.{name}", sql.strip().rstrip(";").encode()) for name, sql in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one of several statements gave: its rows, and how many it touched or found."""
+
+    rows: Sequence[tuple[Any, ...]]
+    count: int
 
 
 class Writing(dict[str, Any]):
@@ -108,6 +116,20 @@ async def dicts(conn: AsyncConnection[Any], query: Query, params: Params) -> lis
             return await cursor.fetchall()
     except psycopg.Error as error:
         error.add_note(query.name)
+        raise
+
+
+async def together(conn: AsyncConnection[Any], statements: Sequence[tuple[Query, Params]]) -> list[Answer]:
+    """Send all at once, wait once: an answer to each. The first that the server refuses raises, and stops the rest."""
+    cursors = []
+    try:
+        async with conn.pipeline():
+            for query, params in statements:
+                cursors.append(await conn.execute(query.sql, params))
+        rows = [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        return [Answer(made, cursor.rowcount) for made, cursor in zip(rows, cursors, strict=True)]
+    except psycopg.Error as error:
+        error.add_note(" ".join(query.name for query, _ in statements))
         raise
 
 

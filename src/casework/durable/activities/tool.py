@@ -27,6 +27,7 @@ from casework.durable.contracts import ToolCall, ToolReply
 from casework.errors import FatalError, OperationError, RetryableError, ToldError, UnserialisableError
 from casework.graph import templates
 from casework.store import events, ledger, messages, projection
+from casework.store.database import Database
 from casework.store.ledger import Claimed, StepClaim
 from casework.store.lent import lent
 from casework.telemetry.calls import tool_call
@@ -65,7 +66,7 @@ class ToolActivity:
         try:
             return await self._act(call, tool, attempt, context, arguments)
         except (RetryableError, FatalError) as error:
-            await attempt.failed(_shorten(error))
+            await attempt.failed(bound_text(error))
             raise
 
     async def _claim(self, call: ToolCall, tool: Tool) -> tuple[Claimed, ToolContext, Plain]:
@@ -74,7 +75,7 @@ class ToolActivity:
         async with recorded(self._services.db, call.owner, call.path), self._services.db.transaction() as conn:
             await projection.apply(conn, tenant, owner, call.outbox)
             arguments = await _arguments(conn, call)
-            claimed = await claim(conn, _claim_of(call, tool, arguments), call.attempts)
+            claimed = await claim(conn, claim_of(call, tool, arguments), call.attempts)
             case = await ledger.case_of(conn, tenant, owner)
         governed = GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn)
         context = ToolContext(
@@ -96,21 +97,16 @@ class ToolActivity:
         if tool.repeat is Repeat.TRANSACTIONAL:
             return await self._transactional(call, tool, attempt, context, arguments)
         try:
-            gate = _Gate(tool, attempt)
-            made = await _seen(call, attempt, invoke(tool, context, arguments, gate.before_act))
-            end = _completed(call, made, found=not gate.passed)
+            gate = Gate(tool, attempt)
+            made = await seen(call, attempt, invoke(tool, context, arguments, gate.before_act))
+            end = completed(call, made, found=not gate.passed)
         except ToldError as error:
-            refused = _refused(error)
-            return attempt.in_time(await patiently(lambda: self._commit(call, attempt, refused)))
+            told = refused(error)
+            return attempt.in_time(await patiently(lambda: commit(self._services.db, call, attempt, told)))
         fault_point("acted", call.path)
-        reply = attempt.in_time(await patiently(lambda: self._commit(call, attempt, end)))
+        reply = attempt.in_time(await patiently(lambda: commit(self._services.db, call, attempt, end)))
         fault_point("committed", call.path)
         return reply
-
-    async def _commit(self, call: ToolCall, attempt: Attempt, end: _End) -> ToolReply | None:
-        """Second transaction: result, tool message and event, or none of them; None where it came too late."""
-        async with self._services.db.transaction() as conn:
-            return await _write(conn, call, attempt, end)
 
     async def _transactional(
         self, call: ToolCall, tool: Tool, attempt: Attempt, context: ToolContext, arguments: Plain
@@ -123,17 +119,17 @@ class ToolActivity:
                     raise RetryableError(f"attempt {attempt.number} of {call.path} is no longer the current one")
                 async with lent(conn) as connection:
                     acting = invoke(tool, replace(context, connection=connection), arguments)
-                    made = await _seen(call, attempt, acting)
+                    made = await seen(call, attempt, acting)
                 fault_point("sent", call.path)
-                reply = attempt.in_time(await _write(conn, call, attempt, _completed(call, made)))
+                reply = attempt.in_time(await _write(conn, call, attempt, completed(call, made)))
                 fault_point("acted", call.path)
         except ToldError as error:
-            return attempt.in_time(await self._commit(call, attempt, _refused(error)))
+            return attempt.in_time(await commit(self._services.db, call, attempt, refused(error)))
         fault_point("committed", call.path)
         return reply
 
 
-class _Gate:
+class Gate:
     """What an attempt passes last of all before it acts; one whose effect was found to have happened does not pass."""
 
     def __init__(self, tool: Tool, attempt: Attempt) -> None:
@@ -154,20 +150,20 @@ class _Gate:
         self.passed = True
 
 
-async def _seen(call: ToolCall, attempt: Attempt, acting: Awaitable[Plain]) -> Plain:
+async def seen(call: ToolCall, attempt: Attempt, acting: Awaitable[Plain]) -> Plain:
     """What the tool gives, with a span around its act."""
     with tool_call(call.name, call.call_id, attempt.number):
         return await acting
 
 
-def _shorten(error: OperationError) -> OperationError:
+def bound_text(error: OperationError) -> OperationError:
     """Cut the error's own text, which goes into rows, an event and the history."""
     error.args = (shortened(str(error)),)
     return error
 
 
 @dataclass(frozen=True)
-class _End:
+class End:
     """How a step ended. `content` is its message for the model, made before the transaction that writes it is open.
 
     `found`: it did not act, since its effect had happened before.
@@ -180,7 +176,7 @@ class _End:
     found: bool = False
 
 
-def _completed(call: ToolCall, result: Plain, *, found: bool = False) -> _End:
+def completed(call: ToolCall, result: Plain, *, found: bool = False) -> End:
     """With `result`, if it is small enough for where it goes: a node's into the history, a model's into the transcript.
 
     Raises:
@@ -190,16 +186,22 @@ def _completed(call: ToolCall, result: Plain, *, found: bool = False) -> _End:
         made = bounded(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
     except UnserialisableError as error:
         raise FatalError(str(error)) from error
-    return _End("COMPLETED", made, None, dumps(made) if call.position else "", found)
+    return End("COMPLETED", made, None, dumps(made) if call.position else "", found)
 
 
-def _refused(error: ToldError) -> _End:
+def refused(error: ToldError) -> End:
     """With what the model is told instead of a result."""
     text = shortened(str(error))
-    return _End("FAILED", None, text, dumps({"error": text}))
+    return End("FAILED", None, text, dumps({"error": text}))
 
 
-async def _write(conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, end: _End) -> ToolReply | None:
+async def commit(db: Database, call: ToolCall, attempt: Attempt, end: End) -> ToolReply | None:
+    """Second transaction: result, tool message and event, or none of them; None where it came too late."""
+    async with db.transaction() as conn:
+        return await _write(conn, call, attempt, end)
+
+
+async def _write(conn: AsyncConnection[Any], call: ToolCall, attempt: Attempt, end: End) -> ToolReply | None:
     """The end of a step, in the open transaction; None where it came too late."""
     owner, tenant = run_id(call.owner), call.owner.tenant
     written = await ledger.commit(conn, attempt.result(end.state, end.result, error=end.error))
@@ -233,7 +235,8 @@ async def _arguments(conn: AsyncConnection[Any], call: ToolCall) -> Plain:
     return templates.render_all(call.arguments, call.context)
 
 
-def _claim_of(call: ToolCall, tool: Tool, arguments: Plain) -> StepClaim:
+def claim_of(call: ToolCall, tool: Tool, arguments: Plain) -> StepClaim:
+    """The claim of a call with its arguments as they are handed over."""
     return StepClaim(
         tenant=call.owner.tenant,
         run_id=run_id(call.owner),

@@ -34,6 +34,8 @@ class CaseFile(RunFile):
         self._carried = start.carried
         self.room = Room(HISTORY_EVENTS)
         """For the calls of branches, which are under way side by side."""
+        self.tried = ""
+        """The path of the visit whose tool has made its first attempt in a segment."""
 
     @cached_property
     def bundle(self) -> PinnedWorkflow:

@@ -58,6 +58,8 @@ class Journal:
         self._asked: list[Asked] = []
         self._outputs: dict[str, ContextEntry] = {}
         self._visit_since = ""
+        self._reserved = 0
+        self._told = ""
         self.resumed = ""
         """The path of the visit that was at rest when this part of the run began: its start is told already."""
 
@@ -92,7 +94,7 @@ class Journal:
         """
         if self._row is None:
             return
-        self._version += 1
+        self._next_version()
         self._row = replace(self._row, version=self._version, at=now())
         self.event("", f"agent.run_told_again:{self._version}", {"status": self._row.status})
         self.outbox.add(*self._outputs.values(), *self._asked, self._row)
@@ -141,7 +143,10 @@ class Journal:
 
     def run(self, status: Status, *, outcome: str | None = None, failure: str | None = None) -> None:
         """The run's row as it is from now on."""
-        self._version += 1
+        self.add(self._made(status, outcome, failure))
+
+    def _made(self, status: Status, outcome: str | None = None, failure: str | None = None) -> RunEntry:
+        self._next_version()
         self.status = status
         self._row = RunEntry(
             version=self._version,
@@ -154,7 +159,29 @@ class Journal:
             outcome=outcome,
             failure=failure,
         )
-        self.add(self._row)
+        return self._row
+
+    def _next_version(self) -> None:
+        self._version = max(self._version, self._reserved) + 1
+
+    def reserve(self, count: int) -> int:
+        """Leave the next `count` versions to a segment; those after which it begins."""
+        self._reserved = self._version + count
+        return self._version
+
+    def give_back(self, version: int) -> None:
+        """The segment that began after `version` has said what it used: `passed` counts it."""
+        if self._version == version:
+            self._reserved = 0
+
+    def passed(self, path: str) -> None:
+        """A segment has told of the visit at `path`, from its start to its end, in the run's row and otherwise."""
+        self._told = path
+        self._made("RUNNING")
+
+    def told_output(self, path: str, key: str, visit: int, value: Any) -> None:
+        """An output that a segment has written."""
+        self._outputs[key] = ContextEntry(path, key, visit, value, now())
 
     def end(self, end: RunEnd) -> None:
         """The last that the run says."""
@@ -163,12 +190,12 @@ class Journal:
 
     def output(self, path: str, key: str, visit: int, value: Any) -> None:
         """A node's output under its key."""
-        self._outputs[key] = ContextEntry(path, key, visit, value, now())
+        self.told_output(path, key, visit, value)
         self.add(self._outputs[key])
 
     def on_stage(self, node: TaskNode, stage: Stage) -> None:
         """The tree's listener: visits of graph nodes become events."""
-        if not isinstance(node, Job):
+        if not isinstance(node, Job) or node.path == self._told:
             return
         if stage is Stage.AT_JOB_START and node.path == self.resumed:
             self.resumed = ""

@@ -137,7 +137,7 @@ class Operations:
             self._journal.event(path, wait.kind, wait.told())
 
     def _give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
-        if policy is policies.STORE:
+        if not policy.of_step:
             return
         kind: Literal["tool", "model"] = "model" if policy is policies.MODEL else "tool"
         self._journal.add(StepEntry(path, kind, name, "FAILED", now(), error=failure.reason))
@@ -199,7 +199,7 @@ def _hangs(policy: OperationPolicy, error: ActivityError) -> bool:
 
 def _asks_the_ledger(policy: OperationPolicy, error: ActivityError) -> bool:
     """Whether only the ledger knows how many of the attempts were begun. Writes of rows alone have no step there."""
-    return policy is not policies.STORE and lost_with_workers(error) and workflow.patched(ASKS_THE_LEDGER)
+    return policy.of_step and lost_with_workers(error) and workflow.patched(ASKS_THE_LEDGER)
 
 
 def _cancelled_meanwhile() -> bool:

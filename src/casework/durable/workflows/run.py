@@ -8,22 +8,28 @@ whose entries travel with the next activity. How the run ends, and what it can b
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
-    from casework.durable.contracts import RunEnd, RunStart, Signal
+    from casework.durable.contracts import Passed, RunEnd, RunStart, Signal
     from casework.durable.workflows.casefile import CaseFile, Due
     from casework.durable.workflows.failures import VisitFailedError
     from casework.durable.workflows.rolling import asked_to_end, uncancel
+    from casework.durable.workflows.segments import PassedVisit, Segments
     from casework.durable.workflows.shell import RunShell, is_unwinding
     from casework.durable.workflows.visits import visit_for
+    from casework.errors import FatalError
     from casework.graph import commands, engine, tracing
     from casework.graph.state import EngineState
     from casework.graph.tracing import TraceStep
     from casework.tasktree import Commander, submit
+
+
+_ENDS = (commands.Complete, commands.Fail)
 
 
 @workflow.defn(name=contracts.RUN_WORKFLOW)
@@ -36,6 +42,7 @@ class CaseRun(RunShell):
     def __init__(self, start: RunStart) -> None:
         super().__init__(CaseFile(start))
         self._trace: list[TraceStep] = []
+        self._segments = Segments(self._file)
 
     @workflow.run
     async def run(self, start: RunStart) -> RunEnd:
@@ -47,26 +54,55 @@ class CaseRun(RunShell):
 
     async def work(self, start: RunStart) -> RunEnd:
         """Walk the graph."""
-        file, spec = self._file, self._file.spec
+        file, chains = self._file, self._segments
         state, command = self._begin(start)
         async with self._tree(start) as tree:
-            while not isinstance(command, (commands.Complete, commands.Fail)):
+            while not isinstance(command, _ENDS):
                 if self._cancel is not None and file.inbox.accepted is None:
                     raise asyncio.CancelledError
-                outcome = await self._visit(tree, state, command)
-                self._trace += tracing.steps(command, outcome)
-                state, command = engine.advance(spec, state, outcome)
-                file.inbox.accepted = None
-                if isinstance(command, (commands.Complete, commands.Fail)):
-                    break
-                if isinstance(outcome, commands.Decided):
-                    await file.operations.flush()  # a decision is a row before anything acts on it
-                if file.rolling.due():
+                if passed := await chains.passed(state, command):
+                    state, command = await self._take_over(state, command, passed)
+                self._stop_if_asked()
+                if not passed and not isinstance(command, _ENDS):
+                    state, command = await self._visited(tree, state, command)
+                if not isinstance(command, _ENDS) and not chains.alone and file.rolling.due():
                     await self._roll_over(tree, state)
         if isinstance(command, commands.Fail):
             return RunEnd("FAILED", failure=command.told)
+        assert isinstance(command, commands.Complete)
         output = command.output if start.parent_run_id else None
         return RunEnd("COMPLETED", outcome=command.outcome, output=output)
+
+    def _stop_if_asked(self) -> None:
+        """A segment that was told to end came to its end; what it did counts, and the run stops behind it."""
+        file, chains = self._file, self._segments
+        if chains.sent and asked_to_end(self._cancel, file.inbox):
+            chains.tell_terminated()
+            raise asyncio.CancelledError
+
+    async def _take_over(self, state: EngineState, command: Due, passed: Sequence[Passed]) -> engine.Step:
+        """The visits that a segment has behind it, one after the other."""
+        following: commands.Command = command
+        for each in passed:
+            if isinstance(following, _ENDS):
+                raise FatalError(f"a segment came to {each.path}, and the run has ended")
+            outcome = await submit(PassedVisit(self._file, state, following, each))
+            state, following = self._advanced(state, following, outcome)
+        return state, following
+
+    async def _visited(self, tree: Commander, state: EngineState, command: Due) -> engine.Step:
+        """The node that is due, visited alone."""
+        file = self._file
+        outcome = await self._visit(tree, state, command)
+        state, following = self._advanced(state, command, outcome)
+        file.inbox.accepted = None
+        if isinstance(outcome, commands.Decided) and not isinstance(following, _ENDS):
+            await file.operations.flush()  # a decision is a row before anything acts on it
+        return state, following
+
+    def _advanced(self, state: EngineState, command: Due, outcome: commands.Outcome) -> engine.Step:
+        self._trace += tracing.steps(command, outcome)
+        return engine.advance(self._file.spec, state, outcome)
 
     def _begin(self, start: RunStart) -> engine.Step:
         """Where the run starts, or goes on."""

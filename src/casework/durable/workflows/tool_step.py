@@ -25,11 +25,12 @@ async def tool_step(
         StepFailedError: it was given up.
     """
     path, name = current_node().path, vertex.tool or ""
+    policy = policies.TRIED_TOOL if path == file.tried else policies.TOOL
     reply = await caller.execute(
         contracts.CALL_TOOL,
         path,
         name,
-        policies.TOOL,
+        policy,
         ToolReply,
         lambda entries: ToolCall(
             owner=file.operations.owner,

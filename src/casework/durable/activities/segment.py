@@ -1,0 +1,234 @@
+"""The segment activity: a chain of quick nodes in one activity, each tool with its own row in the ledger.
+
+It moves like this. A transaction claims the first tool; then, for each one, the tool acts, and one transaction writes
+its end, what is to be told of it, and the claim of the next. Only first attempts are made here. A row that is there
+already is a result that is used again, or somebody's attempt: before that the segment ends, as it does before a node
+that fails, and the node runs alone under its own policy, its attempt here being the first of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+
+from temporalio import activity
+
+from casework import ids
+from casework.agents.invoke import invoke
+from casework.agents.tools import Repeat, Tool, ToolContext
+from casework.durable import contracts
+from casework.durable.activities.faults import fault_point
+from casework.durable.activities.operation import is_cancelled, operation
+from casework.durable.activities.policy import GovernedPolicy
+from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
+from casework.durable.activities.tool import End, Gate, bound_text, claim_of, commit, completed, refused, seen
+from casework.durable.activities.walk import DueCall, Walk
+from casework.durable.contracts import Segment, SegmentReply
+from casework.errors import FatalError, RetryableError, StoreUnavailableError, ToldError
+from casework.graph.bundle import PinnedWorkflow
+from casework.store import chains, ledger, projection
+from casework.store.chains import Link, OvertakenError
+from casework.store.database import Connection
+from casework.store.ledger import Case, Claimed
+from casework.store.lent import lent
+from casework.values import Plain, dumps, loads
+
+
+class SegmentActivity:
+    """`casework.run_segment`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @activity.defn(name=contracts.RUN_SEGMENT)
+    @operation
+    async def run_segment(self, segment: Segment) -> SegmentReply:
+        """Go through the chain as far as it goes well.
+
+        Raises:
+            StoreUnavailableError: the database went away; what was written stays.
+            ConflictError: a row holds something else than this run can have written.
+            FatalError: the pinned workflow is not there.
+        """
+        pinned = await self._services.bundle(segment.owner.tenant, segment.workflow, segment.workflow_version)
+        if not isinstance(pinned, PinnedWorkflow):
+            raise FatalError(f"{segment.workflow!r} version {segment.workflow_version} is a free tree, not a graph")
+        walk = Walk(pinned.workflow.spec, segment, self._tool_of(segment))
+        async with recorded(self._services.db, segment.owner, segment.path):
+            return await _Passage(self._services, segment, walk).through()
+
+    def _tool_of(self, segment: Segment) -> Tools:
+        return Tools(self._services, frozenset(segment.quick))
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools that a segment may call: quick by the bundle, and still so in this worker."""
+
+    services: Services
+    quick: frozenset[str]
+
+    def __call__(self, name: str) -> Tool | None:
+        """The tool of that name, or None."""
+        tool = self.services.tools.find(name) if name in self.quick else None
+        return tool if tool is not None and tool.quick else None
+
+
+class _EndedError(Exception):
+    """The segment ends here, with this reply."""
+
+    def __init__(self, reply: SegmentReply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+class _Passage:
+    """One execution of the activity."""
+
+    def __init__(self, services: Services, segment: Segment, walk: Walk) -> None:
+        self._services = services
+        self._segment = segment
+        self._walk = walk
+        self._owner = run_id(segment.owner)
+        self._case = Case(None, {})
+        self._claimed_at = 0.0
+
+    async def through(self) -> SegmentReply:
+        """From the first node to where the segment ends."""
+        due = self._walk.due()
+        claimed = await self._open(due)
+        try:
+            while due is not None:
+                due, claimed = await (self._act(due) if claimed else self._again(due))
+        except _EndedError as end:
+            return end.reply
+        return self._walk.reply()
+
+    async def _open(self, due: DueCall | None) -> bool:
+        """First transaction: outbox, claim, and what the tools may look at."""
+        tenant = self._segment.owner.tenant
+        link = self._link(None, due)
+        async with self._services.db.transaction() as conn:
+            await projection.apply(conn, tenant, self._owner, self._segment.outbox)
+            claimed = await self._write(conn, link)
+            self._case = await ledger.case_of(conn, tenant, self._owner)
+        return claimed
+
+    async def _again(self, due: DueCall) -> tuple[DueCall | None, bool]:
+        """Go on from a result that an earlier execution has written, with all that was to be told of it."""
+        async with self._services.db.transaction() as conn:
+            found = await ledger.found(conn, claim_of(due.call, due.tool, due.arguments))
+        if found is None or found.state != "committed":
+            raise _EndedError(self._walk.reply())
+        self._returned(due, found.result)
+        self._walk.forget()
+        following = self._walk.due()
+        link = self._link(None, following)
+        async with self._services.db.transaction() as conn:
+            return following, await self._write(conn, link)
+
+    async def _act(self, due: DueCall) -> tuple[DueCall | None, bool]:
+        """Let the tool act, and go on. What it tells or fails with ends the segment before it."""
+        walk = self._walk
+        attempt = Attempt(self._services.db, due.call, self._claim(due), self._claimed_at)
+        fault_point("claimed", due.call.path)
+        try:
+            if due.tool.repeat is Repeat.TRANSACTIONAL:
+                return await self._transactional(due, attempt)
+            return await self._plain(due, attempt)
+        except ToldError as error:
+            told = refused(error)
+            await patiently(lambda: commit(self._services.db, due.call, attempt, told))
+            raise _EndedError(walk.reply()) from error
+        except (StoreUnavailableError, OvertakenError):
+            raise
+        except (RetryableError, FatalError) as error:
+            await attempt.failed(bound_text(error))
+            raise _EndedError(walk.reply(tried=True)) from error
+        except asyncio.CancelledError:
+            if not is_cancelled():
+                raise
+            raise _EndedError(walk.reply()) from None
+
+    async def _plain(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
+        gate = Gate(due.tool, attempt)
+        made = await seen(due.call, attempt, invoke(due.tool, self._context(due), due.arguments, gate.before_act))
+        end = completed(due.call, made)
+        fault_point("acted", due.call.path)
+        before = self._walk.passed
+        self._returned(due, end.result)
+        following = self._walk.due()
+        link = self._link((due, attempt, end), following)
+        try:
+            claimed = await patiently(lambda: self._alone(link))
+        except OvertakenError:
+            raise await self._overtaken(due, attempt, end, before) from None
+        fault_point("committed", due.call.path)
+        return following, claimed
+
+    async def _alone(self, link: Link) -> bool:
+        async with self._services.db.transaction() as conn:
+            return await self._write(conn, link)
+
+    async def _transactional(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
+        """Effect, ledger row and the next claim in one transaction."""
+        tenant, path = due.call.owner.tenant, due.call.path
+        async with self._services.db.transaction() as conn:
+            if not await ledger.lock_attempt(conn, tenant, self._owner, path, attempt.number):
+                raise _EndedError(self._walk.reply())
+            async with lent(conn) as connection:
+                context = replace(self._context(due), connection=connection)
+                made = await seen(due.call, attempt, invoke(due.tool, context, due.arguments))
+            fault_point("sent", path)
+            end = completed(due.call, made)
+            self._returned(due, end.result)
+            following = self._walk.due()
+            claimed = await self._write(conn, self._link((due, attempt, end), following))
+            fault_point("acted", path)
+        fault_point("committed", path)
+        return following, claimed
+
+    async def _overtaken(self, due: DueCall, attempt: Attempt, end: End, before: int) -> _EndedError:
+        """Ask the ledger: it was this very write, whose answer got lost, or somebody else came first."""
+        written = await patiently(lambda: commit(self._services.db, due.call, attempt, end))
+        return _EndedError(self._walk.reply(before if written is None else before + 1))
+
+    def _returned(self, due: DueCall, result: Plain) -> None:
+        self._walk.returned(result)
+        self._case.evidence[due.tool.name] = result
+
+    async def _write(self, conn: Connection, link: Link) -> bool:
+        self._claimed_at = time.monotonic()
+        return await chains.write(conn, link)
+
+    def _link(self, done: tuple[DueCall, Attempt, End] | None, due: DueCall | None) -> Link:
+        events, outputs, run = self._walk.untold()
+        return Link(
+            tenant=self._segment.owner.tenant,
+            run_id=self._owner,
+            events=events,
+            outputs=outputs,
+            run=run,
+            done=None if done is None else done[1].result("COMPLETED", done[2].result),
+            turn=0 if done is None else done[0].call.turn,
+            next=None if due is None else claim_of(due.call, due.tool, due.arguments),
+        )
+
+    def _claim(self, due: DueCall) -> Claimed:
+        return Claimed(ids.step_id(self._owner, due.call.path), chains.FIRST, "claimed")
+
+    def _context(self, due: DueCall) -> ToolContext:
+        """What the tool may look at, its own copy: the next one must not see what it made of it."""
+        call = due.call
+        looks = due.tool.signature.takes_context
+        return ToolContext(
+            tenant=call.owner.tenant,
+            run_id=self._owner,
+            path=call.path,
+            key=str(ids.step_id(self._owner, call.path)),
+            attempt=chains.FIRST,
+            input=loads(dumps(self._case.request or {})) if looks else {},
+            evidence=loads(dumps(self._case.evidence)) if looks else {},
+            policies=GovernedPolicy(self._services, call.owner, call.workflow, call.workflow_version, call.turn),
+        )
