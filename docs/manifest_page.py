@@ -61,7 +61,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "name": "The command, as in `approve`; the condition of its edge.",
         "schema": "JSON Schema for the decision as an object with `decision`, `reason` and `reviewer`.",
         "outcome": "What the run's `outcome` becomes where this decision's edge leads to `end`; where it leads to "
-        "another node it does not count.",
+        "another node, the edge that ends the run names it.",
     },
     "Edge": {
         "from": "Id of a node.",
@@ -69,6 +69,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "condition": "Out of a HUMAN_APPROVAL node a decision's name; out of a CONDITION `true` or `false`; "
         "elsewhere nothing, `true`, `false` or CEL.",
         "onError": "Followed when the node fails, and only then. The reason is then in `errors.NODE`.",
+        "outcome": "On an edge to `end` behind a HUMAN_APPROVAL node: the outcome of a decision that was made there, "
+        "as after a TOOL that carries it out. It becomes the run's; where nobody has decided so, the run is FAILED.",
     },
     "AiAgentSpec": {
         "provider": "Name of an `LlmProvider`.",
@@ -226,7 +228,8 @@ _VALUES = (
 
 _BRANCHES = (
     "**Branches.** A branch is written as a node is, without edges and `outputKey`. All branches of a visit are "
-    "started in their order and all are awaited. If any failed, the node fails, and the reason names each of them. In "
+    "started in their order and all are awaited. If any failed, the node fails, and the reason names each of them; "
+    "where an `onError` edge catches that, the value is kept, with null for each branch that failed. In "
     "the branch of a MAP, templates and arguments also see `item` and `index`, which counts from 0. An agent in a "
     "branch begins anew: it does not see messages of other visits or branches. A person is asked in a branch as in "
     "a node; several open questions of one run are answered in any order. A visit of a node with AGENT branches is one "

@@ -107,7 +107,7 @@ class RunBranches:
 
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """The run is COMPLETED. `outcome` is the deciding decision's, `output` what the last node stored."""
+    """The run is COMPLETED. `outcome` is that of the decision or edge that ended it, `output` what was stored last."""
 
     outcome: str | None = None
     output: Any = None

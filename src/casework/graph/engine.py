@@ -214,9 +214,20 @@ def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | N
 
 
 def _follow(spec: AiWorkflowSpec, state: EngineState, edge: Edge | None, words: str | None = None) -> Step:
-    if edge is None or edge.ends:
+    if edge is None:
         return _complete(state)
+    if edge.ends:
+        return _complete(state) if edge.outcome is None else _ended_with(spec, state, edge.outcome)
     return _enter(spec, state, edge.target, words)
+
+
+def _ended_with(spec: AiWorkflowSpec, state: EngineState, outcome: str) -> Step:
+    """End with the outcome of an earlier decision. It must have been made: no run has an outcome of its own accord."""
+    made = state.context.get("review", {})
+    given = (node.decision(made[node.id]["decision"]) for node in spec.nodes if node.id in made)
+    if not any(decision is not None and decision.outcome == outcome for decision in given):
+        return _fail(state, f"outcome {outcome!r} cannot be given: no person has decided so")
+    return _complete(replace(state, outcome=outcome))
 
 
 def _branches(state: EngineState, node: Node) -> tuple[Branch, ...]:
@@ -233,7 +244,11 @@ def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joine
         return _failed(spec, state, node, str(error))
     value = fanning.joined(node, due, outcome.results)
     reason = fanning.failure(due, outcome.results)
-    return _stored(spec, state, node, value) if reason is None else _failed(spec, state, node, reason)
+    if reason is None:
+        return _stored(spec, state, node, value)
+    if spec.rescue(node.id) is not None:  # who catches it gets what the other branches brought
+        state = replace(state, context={**state.context, node.output_key or node.id: _settled(value)})
+    return _failed(spec, state, node, reason)
 
 
 def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:

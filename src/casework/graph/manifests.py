@@ -91,15 +91,21 @@ class Metadata(Part):
     annotations: dict[str, str] | None = None
 
 
+Ending = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+"""What a run's `outcome` can be: a word of the application, as in `approved`."""
+
+
 class DecisionSpec(Part):
-    """One answer a reviewer may give; `outcome` becomes the run's where its edge ends the run.
+    """One answer a reviewer may give.
+
+    `outcome` becomes the run's where its edge ends the run, or where the edge that ends it later names it.
 
     `schema` is a JSON Schema for the decision as an object with `decision`, `reason` and `reviewer`.
     """
 
     name: Identifier
     json_schema: dict[str, Any] | None = Field(None, alias="schema")
-    outcome: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    outcome: Ending | None = None
 
 
 class Vertex(Part):
@@ -165,13 +171,15 @@ class Edge(Part):
     """A way from a node to another or to `end`.
 
     `condition` is a decision's name on the edges of a HUMAN_APPROVAL node; elsewhere empty, `true`, `false` or CEL.
-    An `onError` edge is followed when its node fails, and only then.
+    An `onError` edge is followed when its node fails, and only then. An edge to `end` behind what was decided may name
+    the decision's `outcome`, as after a TOOL that carries it out.
     """
 
     source: Identifier = Field(alias="from")
     target: Identifier = Field(alias="to")
     condition: Condition = ""
     on_error: bool = False
+    outcome: Ending | None = None
 
     @property
     def ends(self) -> bool:

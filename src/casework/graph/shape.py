@@ -75,6 +75,25 @@ def _ends(spec: AiWorkflowSpec, ids: list[str]) -> Iterator[Problem]:
             yield Problem(place, f"from: {_no_node(edge.source, ids)}", ("edges", at, "from"))
         if not edge.ends and edge.target not in ids:
             yield Problem(place, f"to: {_no_node(edge.target, [*ids, END])}", ("edges", at, "to"))
+        if edge.outcome is not None:
+            yield from (Problem(place, f"outcome: {what}", _outcome(at)) for what in _misplaced(spec, edge))
+
+
+def _outcome(at: int) -> tuple[str | int, ...]:
+    return ("edges", at, "outcome")
+
+
+def _misplaced(spec: AiWorkflowSpec, edge: Edge) -> Iterator[str]:
+    """What is wrong with the outcome of an edge: it is that of a decision made before, and ends the run."""
+    if not edge.ends:
+        yield f"the run does not end here. Remove it, or lead to {END!r}."
+    source = spec.node(edge.source)
+    if source is not None and source.type == "HUMAN_APPROVAL" and not edge.on_error:
+        yield "a decision has its own, in `decisions`. Move it there."
+    known = [made.outcome for node in spec.nodes for made in node.decisions or () if made.outcome]
+    if edge.outcome not in known:
+        there = ", ".join(dict.fromkeys(known)) or "none"
+        yield f"no decision has {edge.outcome!r}; there are: {there}.{nearest(edge.outcome or '', known)}"
 
 
 def _errors(spec: AiWorkflowSpec, node: Node) -> Iterator[Problem]:

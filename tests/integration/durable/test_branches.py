@@ -167,6 +167,16 @@ async def test_failed_branches_are_told_in_order_and_the_others_go_on(house: Hou
         assert sorted(path for path, _ in failed) == ["gather.1/one.1", "gather.1/one.3"]
 
 
+async def test_who_catches_failed_branches_gets_what_the_others_brought(house: House, tmp_path: Path) -> None:
+    """AW-8. The value is there for what follows, and for readers, with null in place of what failed."""
+    said = '    - {id: say, type: AGENT, agentRef: writer, inputTemplate: "{{ found[1] }}", outputKey: end}\n'
+    spec = f"{MAP}{said}  edges: [{{from: gather, to: end}}, {{from: gather, to: say, onError: true}}]\n"
+    async with house.with_app(Desk().app(tmp_path, spec)) as busy:
+        run_id = await busy.start({"keys": ["bad1", "b"]}, "fan")
+        await busy.reaches(run_id, "COMPLETED", deadline_s=DEADLINE_S)
+        assert await values(busy, run_id) == {"found": [None, "B"], "end": 'B "B"'}
+
+
 async def test_a_fault_in_a_branch_ends_the_run_at_once(house: House, tmp_path: Path) -> None:
     """AW-8. What no edge may catch does not wait for the other branches."""
     desk = Desk(held={"slow"})

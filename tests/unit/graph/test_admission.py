@@ -103,6 +103,13 @@ REFUSED: list[tuple[str, Change, str]] = [
         "several onError edges",
     ),
     ("onError if", lambda g: g["edges"].append(edge("underwrite", "end", "true", onError=True)), "has no condition"),
+    ("outcome on", lambda g: g["edges"][0].update(outcome="approved"), "outcome: the run does not end here"),
+    ("outcome of", lambda g: g["edges"][1].update(outcome="approved"), "a decision has its own, in `decisions`"),
+    (
+        "outcome near",
+        lambda g: g["edges"].append(edge("underwrite", "end", onError=True, outcome="aproved")),
+        "no decision has 'aproved'; there are: approved, declined. Did you mean 'approved'?",
+    ),
     ("condition", lambda g: g["edges"][0].update(condition="recommendation ="), "edge from 'underwrite' to 'decision'"),
     ("condition name", lambda g: g["edges"][0].update(condition="recomendation.x"), "unknown name"),
     ("condition type", lambda g: g["edges"][0].update(condition="1 + 1"), "gives INT, not true or false"),

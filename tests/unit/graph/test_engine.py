@@ -235,6 +235,22 @@ def test_a_second_approval_asks_again() -> None:
     assert set(state.context["review"]) == {"one", "two"}
 
 
+def test_an_edge_behind_a_decision_ends_the_run_with_its_outcome() -> None:
+    """DA-12. What was approved is carried out, and then the run has the outcome; a failure of that gives none."""
+    edges = [
+        edge("one", "t", "approve"),
+        edge("one", "u", "reject"),
+        edge("t", "end", outcome="approved"),
+        edge("t", "end", onError=True),
+        edge("u", "end", outcome="approved"),
+    ]
+    spec = graph([approval("one", "approve", "reject"), tool("t"), tool("u")], edges)
+    assert walk(spec, said("approve"), Returned(1))[1][2] == Complete("approved", 1)
+    assert walk(spec, said("approve"), NodeFailed("full"))[1][2] == Complete(None, None)
+    untrue = walk(spec, said("reject"), Returned(1))[1][2]
+    assert untrue == Fail("outcome 'approved' cannot be given: no person has decided so", "u")
+
+
 def test_a_decision_that_does_not_end_the_run_gives_no_outcome() -> None:
     spec = graph([approval("one", "approve"), tool("t")], [edge("one", "t", "approve")])
     assert walk(spec, said("approve"), Returned(1))[1][2] == Complete(None, 1)

@@ -156,6 +156,16 @@ def test_each_failed_branch_is_told_in_order() -> None:
     assert "all" not in state.context
 
 
+def test_who_catches_a_failed_join_gets_what_the_others_brought() -> None:
+    """AW-8. Null in place of what failed, never its words; the reason is among the errors."""
+    edges: list[dict[str, Any]] = [{"from": "gather", "to": "sum", "onError": True}]
+    spec = graph(parallel(AGENT, TOOL, ASK), {**TOOL, "outputKey": "s"}, edges=edges)
+    state, command = walk(spec, Joined((NodeFailed("a"), Returned(1), NodeFailed("b"))))
+    assert command == RunTool("sum", 1)
+    assert state.context["all"] == {"web": None, "sum": 1, "ask": None}
+    assert state.context["errors"] == {"gather": "2 of 3 branches failed: web.1: a; ask.1: b"}
+
+
 def test_a_thousand_failures_are_told_in_bounded_words() -> None:
     spec = graph(mapped("input.many"))
     state, _ = start(spec, {"many": list(range(1000))})

@@ -36,16 +36,17 @@ class BranchesVisit(Visit):
     """PARALLEL, or MAP: all branches, then their results in order."""
 
     async def visit(self) -> commands.Outcome:
-        """The results. Where a branch failed the visit has failed, and says which."""
+        """The results. Where a branch failed the visit has failed, and says which; an `onError` edge gets the rest."""
         file, due = self.file, self.command.branches
         self._people = People(file)
         made = await join(self.command, self._done, VisitFailedError)
         if file.journal.outbox.size > UNSENT_BYTES:
             await file.operations.flush()
         failed = fanning.failure(due, made.results)
+        if failed is None or self.file.spec.rescue(self.node.id) is not None:
+            self._tell(made)
         if failed is not None:
             raise VisitFailedError(failed, made)
-        self._tell(made)
         return made
 
     def _tell(self, made: Joined) -> None:
