@@ -77,7 +77,7 @@ async def test_a_killed_worker_reads_no_recorded_document_again(house: House, tm
     assert row.outcome == "published"
     found = readings(out)
     assert {step: found[step] for step in recorded} == dict.fromkeys(recorded, 1)
-    assert len(found) == len((await values(busy, run_id))["hits"]["documents"])
+    assert len(found) == len((await values(busy, run_id))["found"]["documents"])
     (text,) = reports(out)
     assert "Revised, as was asked: What of the council?" in text
     assert sorted(path for path, _ in await told(busy, run_id, "agent.sub_run_started")) == SOURCES
