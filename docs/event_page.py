@@ -11,6 +11,11 @@ SOURCES = Path(__file__).parents[1] / "src" / "casework"
 
 KINDS = {
     "agent.run_started": ("the run", "the engine has begun it", "`workflow`, `version`; of a free tree `tree_version`"),
+    "agent.run_forked": (
+        "the run",
+        "it was forked from another and begins where that one was",
+        "`run_id`, `path`: of the other run; `visit`, `edits`: keys, `kept`: steps of the visit, `anew`: why not more",
+    ),
     "agent.run_completed": ("the run", "it ended COMPLETED", "`outcome`"),
     "agent.run_failed": ("the run", "it ended FAILED", "`failure`"),
     "agent.run_cancelled": ("the run", "it ended CANCELLED", "`failure`: by whom and why"),

@@ -7,7 +7,7 @@ from uuid import UUID
 from casework.api import doing, render
 from casework.api.services import Services
 from casework.errors import NotFoundError
-from casework.store import metrics, reviews, runs, steps, waits
+from casework.store import forks, metrics, reviews, runs, steps, waits
 from casework.store.database import Connection
 from casework.store.rows import RunRow
 from casework.store.runs import RunDetail
@@ -39,9 +39,10 @@ async def of(services: Services, tenant: str, run_id: UUID) -> dict[str, Plain]:
         results = await steps.evidence(conn, tenant, run_id)
         waiting = await waits.of_run(conn, tenant, run_id)
         below = await waits.subs(conn, tenant, run_id)
+        made_of_it = await forks.of_run(conn, tenant, run_id)
     review = known.reviews[-1] if known.reviews else None
     now = await doing.look(services, doing.Rows(row, newest, known.attempts, review, waiting, below))
-    return render.detail(known, results, now, earlier=earlier)
+    return render.detail(known, results, now, earlier=earlier, forks=made_of_it)
 
 
 async def found(conn: Connection, tenant: str, run_id: UUID) -> RunRow:

@@ -7,7 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from casework.api.doing import Doing
+from casework.durable.contracts import Fork
 from casework.durable.policies import POLICIES
+from casework.store.forks import ForkRow
 from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
 from casework.store.runs import RunDetail
 from casework.store.steps import StepLine
@@ -45,13 +47,27 @@ def run(row: RunRow) -> dict[str, Plain]:
         "tokens_in": row.tokens_in,
         "tokens_out": row.tokens_out,
         "cost": row.cost,
+        "forked_from": _origin(row),
         "created_at": when(row.created_at),
         "updated_at": when(row.updated_at),
         "ended_at": when(row.ended_at),
     }
 
 
-def detail(found: RunDetail, results: dict[str, Plain], now: Doing, *, earlier: bool) -> dict[str, Plain]:
+def _origin(row: RunRow) -> Plain:
+    if row.forked_from_run_id is None:
+        return None
+    return {"run_id": str(row.forked_from_run_id), "path": row.forked_from_path}
+
+
+def forked(row: RunRow, fork: Fork) -> dict[str, Plain]:
+    """`shapes.ForkedRun`."""
+    return {**run(row), "visit": fork.visit, "kept_steps": fork.kept, "anew": fork.anew or None}
+
+
+def detail(
+    found: RunDetail, results: dict[str, Plain], now: Doing, *, earlier: bool, forks: Sequence[ForkRow]
+) -> dict[str, Plain]:
     """`shapes.RunDetail`. `results`: the newest result of each tool; `earlier`: whether older steps are left out."""
     newest = found.reviews[-1] if found.reviews else None
     return {
@@ -65,7 +81,17 @@ def detail(found: RunDetail, results: dict[str, Plain], now: Doing, *, earlier: 
         "review": {**review(newest), "given": given(newest.review_id, found.decisions)} if newest else None,
         "metrics": metrics(found.metrics),
         "turns": [metrics(row) for row in found.turns],
+        "forks": [_fork(row) for row in forks],
         "retry_policies": [metrics(policy) for policy in POLICIES.values()],
+    }
+
+
+def _fork(row: ForkRow) -> dict[str, Plain]:
+    return {
+        "run_id": str(row.run_id),
+        "path": row.path,
+        "status": row.status,
+        "created_at": when(row.created_at),
     }
 
 
@@ -99,6 +125,7 @@ def _step(row: StepRow, tries: Sequence[AttemptRow]) -> dict[str, Plain]:
         "latency_ms": tries[-1].latency_ms if tries else None,
         "started_at": when(row.started_at),
         "ended_at": when(row.ended_at),
+        "taken_from": None if row.taken_from is None else str(row.taken_from),
         "attempts": [_attempt(one) for one in tries],
     }
 

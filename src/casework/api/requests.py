@@ -54,6 +54,21 @@ class StartRun(Body):
     on_behalf_of: UserName | None = Field(None, description="The user the run is for, where an operator starts it.")
 
 
+class ForkRun(Body):
+    """Fork a run: a new run that begins in the visit of `step`, and keeps what was done before that step."""
+
+    step: Annotated[str, StringConstraints(min_length=1, max_length=4000), AfterValidator(_holdable)] | None = Field(
+        None, description="Path of a recorded step or visit; where nothing is said, where the run last was."
+    )
+    context: dict[Short, Any] = Field(
+        default_factory=dict, description="Edited values, by key: `input`, or the output key of a node."
+    )
+    workflow_version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)] | None = Field(
+        None, description="Another applied version of the workflow, with its agents."
+    )
+    model: Short | None = Field(None, description="Instead of the run's own, as PROVIDER:MODEL.")
+
+
 class CancelRun(Body):
     """Stop a run."""
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Path, Query
 from starlette.responses import Response
 
-from casework.api import detail, render, requests, shapes, signalling, step_shapes, submission
+from casework.api import detail, forking, render, requests, shapes, signalling, step_shapes, submission
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.paging import CursorText, Limit, TextFilter, cursor_of, next_of
@@ -105,6 +105,23 @@ async def list_messages(
         await detail.found(conn, caller.tenant, run_id)
         rows = await messages.page(conn, caller.tenant, run_id, after, limit)
     return PlainResponse({"items": [render.message(row) for row in rows]})
+
+
+@router.post(
+    "/{run_id}/fork", status_code=202, response_model=shapes.ForkedRun, responses={200: {"model": shapes.ForkedRun}}
+)
+@needs(Role.OPERATOR)
+async def fork_run(
+    run_id: RunId,
+    caller: CallerDep,
+    services: ServicesDep,
+    body: requests.ForkRun | None = None,
+    idempotency_key: Annotated[str | None, Header(description="The same key and body is the same fork.")] = None,
+) -> Response:
+    """Start a new run from a recorded step of this one, with edits. 202: it is new; 200: the same key made it."""
+    made = await forking.fork(services, caller, run_id, body or requests.ForkRun(), idempotency_key)
+    headers = {"Location": f"/v1/runs/{made.row.run_id}"}
+    return PlainResponse(render.forked(made.row, made.fork), 202 if made.created else 200, headers=headers)
 
 
 @router.post("/{run_id}/cancel", status_code=202, response_model=shapes.CancelReceipt)

@@ -24,6 +24,20 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class ForkOrigin(Shape):
+    """The run and the step of it from which a run was forked."""
+
+    run_id: UUID
+    path: str
+
+
+class ForkOf(ForkOrigin):
+    """A run that was forked from this one, at `path`."""
+
+    status: Status
+    created_at: str
+
+
 class Run(Shape):
     """A run's own row."""
 
@@ -47,9 +61,18 @@ class Run(Shape):
     tokens_in: int
     tokens_out: int
     cost: Number
+    forked_from: ForkOrigin | None
     created_at: str
     updated_at: str
     ended_at: str | None
+
+
+class ForkedRun(Run):
+    """A fork, and what of the visit in which it begins it does not do again."""
+
+    visit: str = Field(description="The visit in which it begins.")
+    kept_steps: int = Field(description="Steps of that visit that were taken over and are not done again.")
+    anew: str | None = Field(description="Why the visit begins anew as a whole, where more could have been kept.")
 
 
 class RunPage(Shape):
@@ -90,6 +113,7 @@ class Step(Shape):
     latency_ms: int | None
     started_at: str
     ended_at: str | None
+    taken_from: UUID | None = Field(description="The run in which it was done, where this run is a fork of it.")
     attempts: list[Attempt]
 
 
@@ -223,6 +247,7 @@ class RunDetail(Run):
     review: ReviewWithDecisions | None
     metrics: Used
     turns: list[TurnUsed]
+    forks: list[ForkOf] = Field(description="Runs that were forked from this one, the oldest first, at most 100.")
     retry_policies: list[RetryPolicy]
 
 

@@ -18,7 +18,7 @@ from casework.api.access import Caller, Role
 from casework.api.inputs import check_bounds, check_input
 from casework.api.requests import StartRun
 from casework.api.services import Services
-from casework.durable.starting import start_of
+from casework.durable.starting import start_with_seed
 from casework.errors import (
     AccessError,
     CaseworkError,
@@ -59,15 +59,15 @@ async def submit(services: Services, caller: Caller, request: StartRun, key: str
     """
     user = _user(caller, request)
     check_bounds(request.input)
-    run_id = _run_id(caller.tenant, user, key)
+    run_id = run_id_of(caller.tenant, user, key)
     request_hash = content_hash({"user": user, **request.model_dump(exclude={"on_behalf_of"})})
     async with services.db.transaction() as conn:
         known = await runs.get(conn, caller.tenant, run_id) if key is not None else None
         found = None if known else await _checked(conn, caller.tenant, request)
     if found is not None and request.model is not None:
-        await _check_model(services, found[1], request.model)
+        await check_model(services, found[1], request.model)
     if known is not None:
-        row, created = _same(known, request_hash, key), False
+        row, created = the_same(known, request_hash, key), False
     else:
         assert found is not None
         row, created = await _write(services, caller, request, found, (run_id, user, request_hash))
@@ -85,7 +85,12 @@ def _user(caller: Caller, request: StartRun) -> str:
     return user
 
 
-def _run_id(tenant: str, user: str, key: str | None) -> UUID:
+def run_id_of(tenant: str, user: str, key: str | None) -> UUID:
+    """The id of a run that `user` asks for under an idempotency key; a new one without.
+
+    Raises:
+        InputError: the key is too long.
+    """
     if key is None:
         return uuid4()
     if len(key) > IDEMPOTENCY_KEY_LIMIT:
@@ -96,7 +101,12 @@ def _run_id(tenant: str, user: str, key: str | None) -> UUID:
     return run_id_for_key(tenant, user, key)
 
 
-def _same(row: RunRow, request_hash: str, key: str | None) -> RunRow:
+def the_same(row: RunRow, request_hash: str, key: str | None) -> RunRow:
+    """`row`, which was found under the key.
+
+    Raises:
+        IdempotencyConflictError: it was asked for with another body.
+    """
     if row.request_hash != request_hash:
         raise IdempotencyConflictError(
             f"Idempotency-Key {key!r} was used for run {row.run_id} with another body. Send that body, or another key.",
@@ -116,8 +126,12 @@ async def _checked(conn: Connection, tenant: str, request: StartRun) -> tuple[in
     return version, pinned
 
 
-async def _check_model(services: Services, pinned: Pinned, model: str) -> None:
-    """That every agent of the workflow can be asked under this model; whether a key is there shows when it is asked."""
+async def check_model(services: Services, pinned: Pinned, model: str) -> None:
+    """That every agent of the workflow can be asked under this model; whether a key is there shows when it is asked.
+
+    Raises:
+        FieldsError: one cannot.
+    """
     models = Models(services.app.scripts)
     try:
         for agent in pinned.agents.values():
@@ -201,10 +215,11 @@ async def start(services: Services, row: RunRow) -> None:
     """
     async with services.db.transaction() as conn:
         bundle: Any = await workflows.get(conn, row.tenant, row.workflow_name, row.workflow_version)
-    if bundle is None:
-        raise FatalError(f"workflow {row.workflow_name!r} has no version {row.workflow_version} any more")
+        if bundle is None:
+            raise FatalError(f"workflow {row.workflow_name!r} has no version {row.workflow_version} any more")
+        begin = await start_with_seed(conn, row, bundle)
     try:
-        await asyncio.wait_for(services.runs.start(start_of(row, bundle), row.task_queue), ENGINE_WAIT_S)
+        await asyncio.wait_for(services.runs.start(begin, row.task_queue), ENGINE_WAIT_S)
     except TimeoutError:
         raise UnreachableError(
             f"Temporal did not take run {row.run_id} within {ENGINE_WAIT_S:g} s. Try again."

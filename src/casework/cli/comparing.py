@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from casework.cli.forking import kinship, kinship_told
 from casework.cli.output import table
 from casework.cli.parts_view import told
 from casework.values import Plain, dumps
@@ -55,11 +56,13 @@ def comparison(
     """Details and steps of two runs as the API gives them, side by side.
 
     `facts`, `input` and `context` are lists of `key`, `same`, `left` and `right`; a side that lacks the key has no
-    member. `steps` are the same by `path`, in the order of the left run, with those of the right alone where they came.
+    member. `forked` says where they part, if one was forked from the other. `steps` are the same by `path`, in the
+    order of the left run, with those of the right alone where they came.
     """
     return {
         "left": left["run_id"],
         "right": right["run_id"],
+        "forked": kinship(left, right),
         "facts": _pairs(_facts(left), _facts(right), FACTS),
         "input": _pairs(left["input"], right["input"]),
         "context": _pairs(left["context"], right["context"]),
@@ -128,7 +131,10 @@ def _order(left: Sequence[str], right: Sequence[str]) -> list[str]:
 
 def print_comparison(found: Mapping[str, Any]) -> None:
     """Print it as tables; what differs is marked with `*`."""
-    click.echo(f"Left  run {found['left']}\nRight run {found['right']}\n")
+    click.echo(f"Left  run {found['left']}\nRight run {found['right']}")
+    if found["forked"]:
+        click.echo(kinship_told(found["forked"]))
+    click.echo("")
     for part, title in (("facts", "RUN"), ("input", "INPUT"), ("context", "OUTPUT")):
         if found[part]:
             _print([_row(told(one["key"]), one, told) for one in found[part]], "what", title)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from casework.cli.forking import print_links
 from casework.cli.output import safe, table, when
 from casework.cli.parts_view import NOTHING, is_evaluation, policy_named, print_lines, print_rules, told
 from casework.cli.review_view import print_given
@@ -22,6 +23,7 @@ def print_run(run: Mapping[str, Any]) -> None:
         click.echo(f"Failure: {told(run['failure'])}")
     if run.get("incident"):
         click.echo(f"Incident: {told(_untold(run['incident'], run['doing']['text']))}")
+    print_links(run)
     click.echo(f"Input: {told(run['input'])}")
     evaluation = (run.get("policy") or {}).get("evaluation")
     _evidence({name: result for name, result in (run.get("evidence") or {}).items() if result != evaluation})

@@ -1,4 +1,4 @@
-"""`casework runs`: start runs out of a file or one input, list them, look at one or two, follow one, cancel it."""
+"""`casework runs`: start runs out of a file or one input, list them, look at one or two, fork, follow, cancel one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUSES = ("PENDING", "RUNNING", "AWAITING_REVIEW", "COMPLETED", "FAILED", "CAN
 
 @click.group()
 def runs() -> None:
-    """Start, list, show, compare, watch and cancel runs."""
+    """Start, list, show, compare, fork, watch and cancel runs."""
 
 
 def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
@@ -199,6 +199,47 @@ def compare(left: str, right: str, as_json: bool) -> None:
     with Api.find() as api:
         found = compared(api, checked_id(left), checked_id(right))
     emit_json(found) if as_json else print_comparison(found)
+
+
+def _edits(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
+    if not value:
+        return {}
+    from casework.cli.forking import edit
+
+    try:
+        return dict(edit(text) for text in value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@runs.command()
+@click.argument("run_id")
+@click.option("--step", metavar="PATH", help="A recorded step or visit (default: where the run last was).")
+@click.option(
+    "--context", multiple=True, callback=_edits, metavar="KEY=JSON", help="An edited value: input, or an output's key."
+)
+@click.option("--version", type=click.IntRange(min=1), help="Another applied version of the workflow.")
+@click.option("--model", help="Model instead of the run's own, as PROVIDER:MODEL.")
+@click.option("--key", help="Idempotency key: the same key and edits are the same fork (default: a new one).")
+@json_option
+def fork(
+    *,
+    run_id: str,
+    step: str | None,
+    context: dict[str, Any],
+    version: int | None,
+    model: str | None,
+    key: str | None,
+    as_json: bool,
+) -> int:
+    """Start a new run from a recorded step of an old one. What was done before that step is not done again.
+
+    The fork begins in the step's visit and keeps the steps of that visit that came before it. With edits of the context
+    the visit begins anew as a whole. `runs steps` lists the steps of a run.
+    """
+    from casework.cli import forking
+
+    return forking.fork(checked_id(run_id), forking.ForkOrder(step, context, version, model, key), as_json)
 
 
 @runs.command()

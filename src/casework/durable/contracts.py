@@ -67,6 +67,22 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Fork:
+    """Where a run was forked: from which run, at which step as it was named, and in which visit it begins.
+
+    `edits` are the keys of the context that were edited, `kept` how many steps of that visit are not done again, `anew`
+    why none is; "" where nothing stood against it.
+    """
+
+    run_id: str
+    path: str
+    visit: str
+    edits: tuple[str, ...] = ()
+    kept: int = 0
+    anew: str = ""
+
+
+@dataclass(frozen=True)
 class RunStart:
     """Input of a run, or of a part of it. `bundle` is what it is pinned to, as applied (PinnedWorkflow or PinnedTree).
 
@@ -88,10 +104,12 @@ class RunStart:
     roll_over_bytes: int = 4_000_000
     """How long a history gets, at most, before the run goes on as the next part."""
     carried: Carried | None = None
-    """None in the first part."""
+    """None in the first part, but for a fork's: that is what it begins with."""
     parent_run_id: str = ""
     parent_path: str = ""
     """The run that started this one, and the SUBWORKFLOW's path in it; "" where there is none."""
+    fork: Fork | None = None
+    """Of a run that was forked from another."""
 
 
 def workflow_type(bundle: Mapping[str, Any]) -> str:

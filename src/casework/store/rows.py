@@ -49,6 +49,8 @@ class RunRow:
     ended_at: datetime | None
     parent_run_id: UUID | None = None
     parent_path: str | None = None
+    forked_from_run_id: UUID | None = None
+    forked_from_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,10 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A ledger row. STARTED with an `error` is a step whose last attempt failed and that is tried again."""
+    """A ledger row. STARTED with an `error` is a step whose last attempt failed and that is tried again.
+
+    `taken_from`: the run in which it was done, where a fork took it over.
+    """
 
     step_id: UUID
     run_id: UUID
@@ -88,6 +93,7 @@ class StepRow:
     started_at: datetime
     updated_at: datetime
     ended_at: datetime | None
+    taken_from: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

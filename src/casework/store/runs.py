@@ -36,7 +36,8 @@ _SQL = queries.load("runs")
 class NewRun:
     """A request that was accepted. `actor` is who sent it, where that is another than `user`; `at` None: now.
 
-    `task_queue` is the one it is to be started in; None: any. The parent is the run whose SUBWORKFLOW node starts it.
+    `task_queue` is the one it is to be started in; None: any. The parent is the run whose SUBWORKFLOW node starts it;
+    `forked_from_*` the run and the step from which it is forked.
     """
 
     tenant: str
@@ -54,6 +55,8 @@ class NewRun:
     task_queue: str | None = None
     parent_run_id: UUID | None = None
     parent_path: str | None = None
+    forked_from_run_id: UUID | None = None
+    forked_from_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _new_params(new: NewRun) -> queries.Writing:
         task_queue=new.task_queue,
         parent_run_id=new.parent_run_id,
         parent_path=new.parent_path,
+        forked_from_run_id=new.forked_from_run_id,
+        forked_from_path=new.forked_from_path,
         at=new.at,
     ).json(request=new.request)
 

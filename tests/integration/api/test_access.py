@@ -52,6 +52,7 @@ def test_there_are_routes_to_walk() -> None:
         ("GET", "/v1/runs/{run_id}/steps"),
         ("GET", "/v1/runs/{run_id}/events"),
         ("GET", "/v1/runs/{run_id}/messages"),
+        ("POST", "/v1/runs/{run_id}/fork"),
         ("POST", "/v1/runs/{run_id}/cancel"),
         ("POST", "/v1/runs/{run_id}/signals/{name}"),
         ("GET", "/v1/steps"),

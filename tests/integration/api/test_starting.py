@@ -51,7 +51,7 @@ async def count(door: Door) -> int:
 
 
 async def test_a_run_is_accepted_and_its_temporal_workflow_has_its_id(door: Door) -> None:
-    """DA-8. 202 with the run; one id for the Temporal workflow and all rows."""
+    """DA-8, AW-14. 202 with the run, with no worker up; one id for the Temporal workflow and all rows."""
     answer = await door.post("/v1/runs", start(turn_limit=3, model="openai:small"), role="operator", name="olga")
     assert answer.status == 202
     run = answer.body

@@ -25,7 +25,7 @@ from casework.durable.activities.telling import Told
 from casework.durable.client import RunClient
 from casework.durable.contracts import CancelRequest, RunStart, Standing, SweepReport
 from casework.durable.engines import REMEDY, own_engine
-from casework.durable.starting import start_of
+from casework.durable.starting import packed, start_with_seed
 from casework.errors import (
     CaseworkError,
     FatalError,
@@ -35,7 +35,7 @@ from casework.errors import (
     StoreUnavailableError,
     UnreachableError,
 )
-from casework.store import incidents, projection, runs, sweeping, workflows
+from casework.store import forks, incidents, projection, runs, sweeping, workflows
 from casework.store.engines import EngineRow
 from casework.store.incidents import Kind
 from casework.store.sweeping import OpenRow
@@ -129,7 +129,9 @@ class SweepActivity:
             return
         try:
             bundle = await self._services.bundle(full.tenant, full.workflow_name, full.workflow_version)
-            if await self._runs.start(start_of(full, bundle.to_plain()), full.task_queue):
+            async with self._services.db.transaction() as conn:
+                start = await start_with_seed(conn, full, bundle.to_plain())
+            if await self._runs.start(start, full.task_queue):
                 told.started += 1
             else:
                 findings.missing.append(row)
@@ -217,6 +219,9 @@ class SweepActivity:
                 if stored is None or pinned_from_plain(stored).hash() != pinned.hash():
                     return False
                 made = await runs.create_pending(conn, _row_of(found, start, pinned))
+                if start.fork is not None and start.carried is not None:
+                    seed = packed(start.carried, start.fork)
+                    await forks.keep_seed(conn, made[0].tenant, made[0].run_id, seed)
                 reason = "its Temporal workflow is open and it had no row"
                 await projection.add_event(conn, made[0].tenant, made[0].run_id, "", "run_restored", {"reason": reason})
         except StoreUnavailableError:
@@ -306,4 +311,6 @@ def _row_of(found: EngineRun, start: RunStart, pinned: Pinned) -> runs.NewRun:
         task_queue=found.queue,
         parent_run_id=UUID(start.parent_run_id) if start.parent_run_id else None,
         parent_path=start.parent_path or None,
+        forked_from_run_id=UUID(start.fork.run_id) if start.fork else None,
+        forked_from_path=start.fork.path if start.fork else None,
     )

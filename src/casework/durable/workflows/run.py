@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from temporalio import workflow
@@ -106,11 +107,14 @@ class CaseRun(RunShell):
 
     def _begin(self, start: RunStart) -> engine.Step:
         """Where the run starts, or goes on."""
-        file = self._file
+        file, told = self._file, {"workflow": self._file.bundle.name, "version": start.workflow_version}
         if start.carried is not None:
+            if start.fork is not None and start.carried.part == 1:
+                file.journal.event("", "agent.run_started", told)
+                file.journal.event("", "agent.run_forked", asdict(start.fork))
             state = EngineState.from_plain(start.carried.state)
             return state, engine.pending(file.spec, state)
-        file.journal.event("", "agent.run_started", {"workflow": file.bundle.name, "version": start.workflow_version})
+        file.journal.event("", "agent.run_started", told)
         return engine.start(file.spec, dict(start.input), turn_limit=start.turn_limit)
 
     def _tree(self, start: RunStart) -> Commander:

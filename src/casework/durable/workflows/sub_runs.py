@@ -102,6 +102,7 @@ async def _made_ready(file: CaseFile, vertex: Vertex, name: str, run_id: str, se
         workflow_version=reply.version,
         request_hash=content_hash(reply.input),
         carried=None,
+        fork=None,
         parent_run_id=parent.run_id,
         parent_path=path,
     )

@@ -42,7 +42,7 @@ union all
 select 'result_twice', s.run_id, s.path || ' has ' || count(a.attempt) || ' completed attempts'
 from step s left join attempt a
     on a.tenant = s.tenant and a.step_id = s.step_id and a.outcome = 'COMPLETED'
-where s.kind <> 'decision' and s.state = 'COMPLETED' group by s.run_id, s.step_id, s.path having count(a.attempt) <> 1
+where s.kind <> 'decision' and s.state = 'COMPLETED' and s.taken_from is null group by s.run_id, s.step_id, s.path having count(a.attempt) <> 1
 union all
 select 'transcript_hole', run_id, count(*) || ' messages, the last at ' || max(position)
 from message group by run_id having min(position) <> 1 or count(*) <> max(position)
@@ -74,7 +74,7 @@ cross join lateral (
     from event where event.run_id = mine.run_id) e
 cross join lateral (
     select count(*) filter (where kind = 'model') as models, count(*) filter (where kind = 'tool') as tools
-    from step where step.run_id = mine.run_id) s
+    from step where step.run_id = mine.run_id and taken_from is null) s
 where e.completed <> s.tools or e.answered <> s.models
     or e.asked <> (select count(*) from review where review.run_id = mine.run_id)
 union all

@@ -52,7 +52,7 @@ select (select count(*) from agent_ops.agent_runs where status in ('PENDING', 'R
         where state = 'STARTED' and (attempt > 1 or error is not null)) as oldest_retry,
        (select count(*) from agent_ops.agent_steps s
         join agent_ops.agent_runs r on r.tenant = s.tenant and r.run_id = s.run_id
-        where s.state = 'FAILED' and s.ended_at >= %(since)s
+        where s.state = 'FAILED' and s.ended_at >= %(since)s and s.taken_from is null
           and s.error is distinct from 'the run ended ' || r.status and s.error is distinct from r.failure)::int
            as failed,
        (select count(*) from agent_ops.agent_runs where status = 'FAILED' and ended_at >= %(since)s)::int as runs_failed,

@@ -6,11 +6,12 @@ for no key update
 -- name: create_pending
 insert into agent_ops.agent_runs (
     tenant, run_id, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request, request_hash,
-    policy_adoption, model, turn_limit, task_queue, parent_run_id, parent_path, cleaned, created_at, updated_at)
+    policy_adoption, model, turn_limit, task_queue, parent_run_id, parent_path, forked_from_run_id,
+    forked_from_path, cleaned, created_at, updated_at)
 values (
     %(tenant)s, %(run_id)s, %(temporal_workflow_id)s, %(workflow_name)s, %(workflow_version)s, %(user_id)s, %(actor)s,
     %(request)s, %(request_hash)s, %(policy_adoption)s, %(model)s, %(turn_limit)s, %(task_queue)s, %(parent_run_id)s::uuid,
-    %(parent_path)s, %(cleaned)s,
+    %(parent_path)s, %(forked_from_run_id)s::uuid, %(forked_from_path)s, %(cleaned)s,
     coalesce(%(at)s, now()), coalesce(%(at)s, now()))
 on conflict (tenant, run_id) do nothing
 
@@ -18,7 +19,7 @@ on conflict (tenant, run_id) do nothing
 select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
        request_hash, policy_adoption, model, turn, turn_limit, current_node, loop_count, tokens_in, tokens_out, cost,
        recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at,
-       parent_run_id, parent_path
+       parent_run_id, parent_path, forked_from_run_id, forked_from_path
 from agent_ops.agent_runs
 where tenant = %(tenant)s and run_id = %(run_id)s
 
@@ -27,7 +28,7 @@ where tenant = %(tenant)s and run_id = %(run_id)s
 select tenant, run_id, status, version, temporal_workflow_id, workflow_name, workflow_version, user_id, actor, request,
        request_hash, policy_adoption, model, turn, turn_limit, current_node, loop_count, tokens_in, tokens_out, cost,
        recommendation, outcome, failure, incident, task_queue, cleaned, created_at, updated_at, started_at, ended_at,
-       parent_run_id, parent_path
+       parent_run_id, parent_path, forked_from_run_id, forked_from_path
 from agent_ops.agent_runs
 where tenant = %(tenant)s
   and (%(user)s::text is null or user_id = %(user)s)
@@ -51,7 +52,7 @@ order by key
 
 -- name: steps
 select step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, result, error,
-       cleaned, started_at, updated_at, ended_at
+       cleaned, started_at, updated_at, ended_at, taken_from
 from agent_ops.agent_steps
 where tenant = %(tenant)s and run_id = %(run_id)s
 order by started_at, step_id

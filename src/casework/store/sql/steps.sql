@@ -4,7 +4,7 @@ select s.step_id, s.run_id, s.path, s.kind, s.name, s.node, s.turn, s.state, s.a
        s.updated_at, s.ended_at, r.workflow_name, r.user_id, r.status as run_status
 from agent_ops.agent_steps s
 join agent_ops.agent_runs r on r.tenant = s.tenant and r.run_id = s.run_id
-where s.tenant = %(tenant)s and s.state = 'FAILED' and s.ended_at >= %(since)s
+where s.tenant = %(tenant)s and s.state = 'FAILED' and s.ended_at >= %(since)s and s.taken_from is null
   and s.error is distinct from 'the run ended ' || r.status and s.error is distinct from r.failure
   and (%(kind)s::text is null or s.kind = %(kind)s)
   and (%(name)s::text is null or s.name = %(name)s)
@@ -42,7 +42,7 @@ where tenant = %(tenant)s and event_id = any(%(event_ids)s)
 
 -- name: page_of_run
 select step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, result, error,
-       cleaned, started_at, updated_at, ended_at
+       cleaned, started_at, updated_at, ended_at, taken_from
 from agent_ops.agent_steps
 where tenant = %(tenant)s and run_id = %(run_id)s
   and (%(after_at)s::timestamptz is null or (started_at, step_id) > (%(after_at)s, %(after_id)s::uuid))
@@ -51,7 +51,7 @@ limit %(limit)s
 
 -- name: latest_of_run
 select step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, result, error,
-       cleaned, started_at, updated_at, ended_at
+       cleaned, started_at, updated_at, ended_at, taken_from
 from agent_ops.agent_steps
 where tenant = %(tenant)s and run_id = %(run_id)s
 order by started_at desc, step_id desc
