@@ -8,7 +8,7 @@ So a state is never put together by hand, and records that do not fit the graph 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from casework.errors import ExpressionError, StateError
@@ -83,6 +83,10 @@ def _unfit(path: str, why: str) -> StateError:
 
 
 def _after(spec: AiWorkflowSpec, state: EngineState, command: commands.Due, visit: Recorded) -> engine.Step:
+    node = spec.node(command.node)
+    if node is not None and node.type in FANS and visit.failed is not None:
+        # What an edge that catches a failed join was given.
+        state = replace(state, context={**state.context, **visit.values})
     try:
         return engine.advance(spec, state, _outcome(spec, state, command, visit))
     except StateError as error:

@@ -239,3 +239,37 @@ async def test_a_sub_run_is_forked_by_itself(house: House, kinds: App) -> None:
         made = await forked(busy, subs[0], step="it.1")
         row = await busy.reaches(made.row.run_id, "COMPLETED")
         assert (row.parent_run_id, CALLS["look"]) == (None, 6)
+
+
+async def test_an_outcome_that_an_edge_gives_needs_a_decision_of_the_fork(house: House, tmp_path: Path) -> None:
+    """DA-12, AW-15. Forked behind the approval, the fork fails; forked at it, it asks and ends as decided."""
+    manifest = tmp_path / "late.yaml"
+    manifest.write_text(LATE)
+    async with house.with_app(App(tools=[look], manifests=(manifest,))) as busy:
+        run_id = await busy.start({}, "late")
+        await busy.review_at(run_id, "ask")
+        await busy.decide(run_id, "approve")
+        assert (await busy.reaches(run_id, "COMPLETED")).outcome == "approved"
+        behind = await forked(busy, run_id, step="note.1")
+        row = await busy.reaches(behind.row.run_id, "FAILED")
+        assert row.outcome is None
+        assert "no person's accepted decision gives that outcome" in str(row.failure)
+        at_it = await forked(busy, run_id, step="ask.1")
+        await busy.review_at(at_it.row.run_id, "ask")
+        await busy.decide(at_it.row.run_id, "approve")
+        assert (await busy.reaches(at_it.row.run_id, "COMPLETED")).outcome == "approved"
+
+
+LATE = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: late}
+spec:
+  initialNode: ask
+  nodes:
+    - {id: ask, type: HUMAN_APPROVAL, decisions: [{name: approve, outcome: approved}]}
+    - {id: note, type: TOOL, tool: look, outputKey: noted}
+  edges:
+    - {from: ask, to: note, condition: approve}
+    - {from: note, to: end, outcome: approved}
+"""

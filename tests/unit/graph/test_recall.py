@@ -19,7 +19,7 @@ from casework.graph.recall import Recorded, edited, key_of, outcome_of, recall
 from casework.values import dumps, loads
 
 
-def recorded(node: Node, path: str, state: EngineState, outcome: Outcome) -> Recorded:
+def recorded(spec: AiWorkflowSpec, node: Node, path: str, state: EngineState, outcome: Outcome) -> Recorded:
     """What rows keep of a visit: its failure, its decision, or its output under a key."""
     if isinstance(outcome, NodeFailed):
         return Recorded(path, failed=outcome.error)
@@ -29,9 +29,10 @@ def recorded(node: Node, path: str, state: EngineState, outcome: Outcome) -> Rec
     if node.type in FANS:
         assert isinstance(outcome, Joined)
         due = fanning.branches(node, state.context, state.turn, state.words)
-        if reason := fanning.failure(due, outcome.results):
-            return Recorded(path, failed=reason)
         value = fanning.joined(node, due, outcome.results)
+        if reason := fanning.failure(due, outcome.results):
+            caught = {key or "": loads(dumps(value))} if spec.rescue(node.id) else {}
+            return Recorded(path, failed=reason, values=caught)
     else:
         value = None if key is None else fanning.value_of(node, outcome)  # type: ignore[arg-type]  # no CONDITION here
     return Recorded(path, values={} if key is None else {key: loads(dumps(value))})
@@ -49,14 +50,14 @@ def walked(spec: AiWorkflowSpec, begun: Step, data: st.DataObject) -> tuple[list
         if isinstance(command, Evaluate):
             visits.append(Recorded(path))
         else:
-            visits.append(_record(node, path, state, made))
+            visits.append(_record(spec, node, path, state, made))
         state, command = advance(spec, state, made)
     return visits, states
 
 
-def _record(node: Node, path: str, state: EngineState, made: Outcome) -> Recorded:
+def _record(spec: AiWorkflowSpec, node: Node, path: str, state: EngineState, made: Outcome) -> Recorded:
     try:
-        return recorded(node, path, state, made)
+        return recorded(spec, node, path, state, made)
     except Exception as error:  # noqa: BLE001  # items that cannot be had: the visit has failed by that
         return Recorded(path, failed=str(error))
 
