@@ -70,7 +70,12 @@ class RunClient:
         """
         await self._agree()
         bounds = self._histories
-        start = replace(start, roll_over_events=bounds.roll_over_events, roll_over_bytes=bounds.roll_over_bytes)
+        start = replace(
+            start,
+            roll_over_events=bounds.roll_over_events,
+            roll_over_bytes=bounds.roll_over_bytes,
+            sends_mentioned=True,
+        )
         seconds = contracts.task_seconds(start.bundle)
         try:
             await _reached(

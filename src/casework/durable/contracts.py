@@ -110,6 +110,8 @@ class RunStart:
     """The run that started this one, and the SUBWORKFLOW's path in it; "" where there is none."""
     fork: Fork | None = None
     """Of a run that was forked from another."""
+    sends_mentioned: bool = False
+    """Whether a step is sent only those parts of the context that its node mentions. Older runs sent the whole."""
 
 
 def workflow_type(bundle: Mapping[str, Any]) -> str:

@@ -71,6 +71,7 @@ __all__ = [
     "Wait",
     "advance",
     "evaluate",
+    "mentioned",
     "opening",
     "pending",
     "refusals",
@@ -139,6 +140,18 @@ def scope(state: EngineState, branch: Branch | None = None) -> Mapping[str, Any]
     if branch is None or branch.index is None:
         return state.context
     return {**state.context, "item": branch.item, "index": branch.index}
+
+
+def mentioned(vertex: Vertex, seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those parts of what a visit sees (`scope`) that its template or arguments can use.
+
+    For an AGENT without a template it is what `opening` gives instead.
+    """
+    if vertex.type == "AGENT" and vertex.input_template is None:
+        names = {"item", "index"} if "index" in seen and isinstance(vertex, BranchSpec) else {"input"}
+    else:
+        names = templates.mentioned([vertex.input_template, vertex.arguments], seen)
+    return {name: seen[name] for name in seen if name in names}
 
 
 def evaluate(command: Evaluate, state: EngineState) -> Evaluated | NodeFailed:

@@ -8,7 +8,7 @@ a list or object as JSON.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -30,6 +30,7 @@ MAX_ARGUMENTS_DEPTH = 20
 
 # An argument that is nothing but one path keeps the type of what it names.
 _PATH = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d{1,6}\])*)\s*-?\}\}\s*")
+_WORD = re.compile(r"\w+")
 _BLANKS = re.compile(rf"\s{{{MAX_BLANKS + 1}}}")
 _PART = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
 
@@ -79,6 +80,16 @@ def texts(arguments: Plain) -> Iterator[str]:
         yield arguments
     for item in _items(arguments):
         yield from texts(item)
+
+
+def mentioned(arguments: Plain, names: Iterable[str]) -> set[str]:
+    """Those of `names` that the texts in `arguments` can use: each that stands in them as a word.
+
+    Nothing is parsed, so it is quick, and may give more than is used; never less, since a name that a template uses is
+    written in it. `context` is all of them.
+    """
+    words = {word for text in texts(arguments) for word in _WORD.findall(text)}
+    return set(names) if "context" in words else words.intersection(names)
 
 
 def render(source: str, context: Mapping[str, Any]) -> str:

@@ -318,3 +318,21 @@ async def decided(house: House, run_id: UUID, made: Decision) -> DecisionReply:
     reply = await house.runs.decide_and_confirm(str(run_id), made, 30)
     assert reply is not None
     return reply
+
+
+MUCH = """  nodes:
+    - {id: gather, type: MAP, items: input.keys, outputKey: found, branches: [
+        {id: one, type: TOOL, tool: fetch, arguments: {key: "{{ item }}"}}]}
+"""
+
+
+async def test_a_branch_is_sent_what_it_mentions(house: House, tmp_path: Path) -> None:
+    """DA-21. However much the run knows: the history of 60 branches is not 60 times as long for it."""
+    async with house.with_app(Desk().app(tmp_path, MUCH)) as busy:
+        sizes = []
+        for words in ("", "x" * 200_000):
+            run_id = await busy.start({"keys": [f"k{at}" for at in range(60)], "words": words}, "fan")
+            await busy.reaches(run_id, "COMPLETED", deadline_s=DEADLINE_S)
+            found = await busy.client.get_workflow_handle(str(run_id)).describe()
+            sizes.append(found.raw_description.workflow_execution_info.history_size_bytes)
+        assert sizes[1] - sizes[0] < 2 * 200_000

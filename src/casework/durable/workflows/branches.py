@@ -91,17 +91,17 @@ class BranchesVisit(Visit):
             case commands.RunTool():
                 return await self._tool(vertex, branch)
             case commands.RunSubworkflow():
-                return await sub_run(self.file, vertex, branch.command, self._seen(branch))
+                return await sub_run(self.file, vertex, branch.command, self._sent(vertex, branch))
             case commands.AwaitDecision():
                 return await self._people.decision(self.place, vertex, branch.command)
             case commands.Wait():
                 return await wait(self.file, branch.command)
 
-    def _seen(self, branch: Branch) -> dict[str, Any]:
-        return dict(bounded(engine.scope(self.place, branch), "the context of the run", CONTEXT_BYTES))
+    def _sent(self, vertex: Vertex, branch: Branch) -> dict[str, Any]:
+        return self.file.sent(vertex, engine.scope(self.place, branch))
 
     async def _turn(self, vertex: Vertex, branch: Branch, command: commands.RunAgent) -> Result:
-        file, seen = self.file, self._seen(branch)
+        file, sent = self.file, self._sent(vertex, branch)
         agent = file.bundle.agent_of(vertex)
         seat = AgentSeat(
             workflow=file.bundle.name,
@@ -110,7 +110,7 @@ class BranchesVisit(Visit):
             agent=agent.name,
             turn=command.turn,
             tools=tuple(agent.spec.tools),
-            context=seen,
+            context=sent,
             model=file.start.model,
             branch=vertex.id,
             kept_as=f"{agent.name}@{current_node().path}",
@@ -118,22 +118,22 @@ class BranchesVisit(Visit):
         words: list[str | None] = [None] if command.render else []
         words += [command.words] if command.words is not None else []
         say = tuple(Say(file.journal.next_position(), each) for each in words)
-        exchanges = Exchanges(seat, file.journal, InTurn(file, seen), said=len(say))
+        exchanges = Exchanges(seat, file.journal, InTurn(file, sent), said=len(say))
         return commands.Answered(await converse(exchanges, say, agent.spec.max_exchanges))
 
     async def _tool(self, vertex: Vertex, branch: Branch) -> Result:
-        seen = self._seen(branch)
-        return await tool_step(self.file, InTurn(self.file, seen), vertex, self.node.id, self.place.turn, seen)
+        sent = self._sent(vertex, branch)
+        return await tool_step(self.file, InTurn(self.file, sent), vertex, self.node.id, self.place.turn, sent)
 
 
 class InTurn:
     """The activities of one branch: each waits until there is room for it. Only the first brings the context along."""
 
-    def __init__(self, file: CaseFile, seen: Mapping[str, Any]) -> None:
+    def __init__(self, file: CaseFile, sent: Mapping[str, Any]) -> None:
         self.owner = file.operations.owner
         self._operations: Operations = file.operations
         self._room: Room = file.room
-        self._size = len(dumps(seen))
+        self._size = len(dumps(sent))
 
     async def execute(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,14 +11,15 @@ from casework.durable.workflows.failures import StepFailedError, VisitFailedErro
 from casework.durable.workflows.shell import RunFile
 from casework.durable.workflows.tree_room import Room
 from casework.errors import FatalError, UnserialisableError
-from casework.graph import commands
+from casework.graph import commands, engine
 from casework.graph.bundle import PinnedWorkflow
-from casework.graph.manifests import AiWorkflowSpec, Node
+from casework.graph.manifests import AiWorkflowSpec, Node, Vertex
 from casework.graph.state import EngineState
 from casework.tasktree import Job, TaskNode, handler
+from casework.values import bounded
 
 CONTEXT_BYTES = 1024 * 1024
-"""Most that the outputs of a run may be together, as JSON, where a template needs them; the engine takes 2 MB."""
+"""Most that the outputs which one template needs may be together, as JSON; the engine takes 2 MB."""
 
 HISTORY_EVENTS = 50_000
 """About what the engine takes of one part of a run."""
@@ -51,6 +53,15 @@ class CaseFile(RunFile):
     def spec(self) -> AiWorkflowSpec:
         """Its graph."""
         return self.bundle.workflow.spec
+
+    def sent(self, vertex: Vertex, seen: Mapping[str, Any]) -> dict[str, Any]:
+        """What a step of `vertex` is sent of all that it sees.
+
+        Raises:
+            UnserialisableError: it is more than the engine takes.
+        """
+        parts = engine.mentioned(vertex, seen) if self.start.sends_mentioned else seen
+        return dict(bounded(parts, "the context of the run", CONTEXT_BYTES))
 
 
 class Visit(Job):

@@ -24,13 +24,13 @@ from temporalio.exceptions import (
 from casework import ids
 from casework.durable import contracts, policies
 from casework.durable.contracts import RunEnd, RunStart, SubRun, SubRunReply
-from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Visit
+from casework.durable.workflows.casefile import CaseFile, Visit
 from casework.durable.workflows.failures import VisitFailedError, reason_of
 from casework.durable.workflows.tree_room import Room
 from casework.graph import commands, fanning
 from casework.graph.manifests import Vertex
 from casework.tasktree import current_node
-from casework.values import bounded, content_hash, dumps
+from casework.values import content_hash, dumps
 
 
 class SubRunVisit(Visit):
@@ -39,8 +39,7 @@ class SubRunVisit(Visit):
     async def visit(self) -> commands.Outcome:
         """How the sub-run ended."""
         node = self.node
-        context = bounded(self.place.context, "the context of the run", CONTEXT_BYTES)
-        outcome = await sub_run(self.file, node, self.command, dict(context))
+        outcome = await sub_run(self.file, node, self.command, self.file.sent(node, self.place.context))
         value = fanning.value_of(node, outcome)
         self.file.journal.output(current_node().path, node.output_key or node.id, self.command.visit, value)
         return outcome

@@ -10,7 +10,7 @@ from temporalio import workflow
 from casework import ids
 from casework.durable.contracts import Say
 from casework.durable.workflows.branches import BranchesVisit
-from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Visit
+from casework.durable.workflows.casefile import CaseFile, Due, Visit
 from casework.durable.workflows.exchange import AgentSeat, Exchanges, converse
 from casework.durable.workflows.reviews import ask
 from casework.durable.workflows.rolling import ordinal_of
@@ -20,7 +20,6 @@ from casework.durable.workflows.waits import WaitVisit
 from casework.graph import commands, engine
 from casework.graph.state import EngineState
 from casework.tasktree import current_node
-from casework.values import bounded
 
 
 class AgentVisit(Visit):
@@ -37,7 +36,7 @@ class AgentVisit(Visit):
             agent=agent.name,
             turn=self.command.turn,
             tools=tuple(agent.spec.tools),
-            context=bounded(self.place.context, "the context of the run", CONTEXT_BYTES),
+            context=file.sent(node, self.place.context),
             model=file.start.model,
         )
         said = () if self.resumed else self._words()
@@ -64,8 +63,8 @@ class ToolVisit(Visit):
     async def visit(self) -> commands.Outcome:
         """The tool's result; an error it would tell a model fails the node."""
         file, node = self.file, self.node
-        context = bounded(self.place.context, "the context of the run", CONTEXT_BYTES)
-        made = await tool_step(file, file.operations, node, node.id, self.place.turn, context)
+        sent = file.sent(node, self.place.context)
+        made = await tool_step(file, file.operations, node, node.id, self.place.turn, sent)
         file.journal.output(current_node().path, node.output_key or node.id, self.command.visit, made.result)
         return made
 
