@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 import click
 
 from casework.cli import exits
+from casework.cli.servers import app_option
 
 if TYPE_CHECKING:
     from casework.graph.manifests import AiWorkflow
@@ -22,16 +23,23 @@ if TYPE_CHECKING:
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it (default: stdout).")
 @click.option("--workflow", metavar="NAME", help="Which one, where the file holds several.")
 @click.option("--run", "run_id", metavar="RUN_ID", help="Light the node that this run is at, and count its visits.")
-def graph(source: str, form: str | None, output: Path | None, workflow: str | None, run_id: str | None) -> int:
+@app_option
+def graph(
+    source: str, form: str | None, output: Path | None, workflow: str | None, run_id: str | None, reference: str | None
+) -> int:
     """Draw a workflow as Mermaid text or as SVG.
 
     FILE is a manifest, admitted or not; no server is asked for it. NAME is a workflow that runs can be started of, in
-    its newest version. What is a file here is taken as a file.
+    its newest version, or with --app one of that application, for which no server is asked. What is a file here is
+    taken as a file.
     """
     from casework.graph import drawing
 
     chosen = form or ("svg" if output is not None and output.suffix.lower() == ".svg" else "mermaid")
-    found = _of_file(Path(source), workflow) if _is_file(source) else _of_api(source)
+    if _is_file(source):
+        found = _of_file(Path(source), workflow)
+    else:
+        found = _of_api(source) if reference is None else _of_app(source, reference)
     current, visits = _of_run(run_id) if run_id else (None, None)
     text = (drawing.svg if chosen == "svg" else drawing.mermaid)(found, current, visits)
     if output is None:
@@ -66,16 +74,32 @@ def _of_file(path: Path, name: str | None) -> AiWorkflow:
     return found[0]
 
 
+def _of_app(name: str, reference: str) -> AiWorkflow:
+    from casework.app import load_app
+    from casework.cli.run_input import near
+    from casework.errors import NotFoundError
+    from casework.graph.bundle import PinnedWorkflow
+
+    bundles = load_app(reference).bundles()
+    found = bundles.get(name)
+    if found is None:
+        raise NotFoundError(f"{reference} has no workflow {name!r}.{near(name, list(bundles))}")
+    return found.workflow if isinstance(found, PinnedWorkflow) else _refuse_tree(name)
+
+
 def _of_api(name: str) -> AiWorkflow:
     from casework.cli.http import Api
-    from casework.errors import InputError
     from casework.graph.manifests import AiWorkflow
 
     with Api.find() as api:
         found: Any = api.get(f"/v1/workflows/{quote(name, safe='')}/manifest")
-    if found["manifest"] is None:
-        raise InputError(f"{name!r} is a free tree: code, and not a graph that can be drawn beforehand.", field="NAME")
-    return AiWorkflow.model_validate(found["manifest"])
+    return _refuse_tree(name) if found["manifest"] is None else AiWorkflow.model_validate(found["manifest"])
+
+
+def _refuse_tree(name: str) -> NoReturn:
+    from casework.errors import InputError
+
+    raise InputError(f"{name!r} is a free tree: code, and not a graph that can be drawn beforehand.", field="NAME")
 
 
 def _of_run(run_id: str) -> tuple[str | None, dict[str, int]]:

@@ -52,3 +52,13 @@ def test_of_several_workflows_one_is_named(tmp_path: Path, capsys: pytest.Captur
     assert "first, second" in capsys.readouterr().err
     assert code_of_run(["graph", str(path), "--workflow", "second"]) == exits.OK
     assert "Workflow second" in capsys.readouterr().out
+
+
+def test_a_workflow_of_an_application_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-12. By its name, without a server; a name that is not there, and a free tree, are told."""
+    assert code_of_run(["graph", "loan-underwriting", "--app", "casework.examples.loan_underwriting:app"]) == exits.OK
+    assert "Workflow loan-underwriting" in capsys.readouterr().out
+    assert code_of_run(["graph", "loan-underwritin", "--app", "casework.examples.loan_underwriting:app"]) != exits.OK
+    assert "loan-underwriting" in capsys.readouterr().err
+    assert code_of_run(["graph", "group-talk", "--app", "casework.examples.group_talk:app"]) == exits.USAGE
+    assert "is a free tree" in capsys.readouterr().err
