@@ -13,6 +13,7 @@ from casework.examples.loan_underwriting import app as loan_app
 from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
 from tests.integration.durable.parts import early
+from tests.replay import graph_kinds
 from tests.replay.kept_trees import app as kept_trees
 
 Kind = Callable[[House, Path], Awaitable[UUID]]
@@ -186,3 +187,7 @@ async def rolled_over(house: House, folder: Path) -> UUID:
         await busy.decide(run_id, "approve")
         await busy.reaches(run_id, "COMPLETED")
     return run_id
+
+
+for each in graph_kinds.ALL:
+    kind(each)

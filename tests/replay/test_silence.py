@@ -8,16 +8,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
 
-from casework.durable.converter import DATA_CONVERTER
 from casework.durable.tracing.attempts import TracingInterceptor
-from casework.durable.trees import TreePlaces
-from casework.durable.worker import WORKFLOWS, make_worker, workflow_runner
+from casework.durable.worker import make_worker
 from casework.telemetry.tracer import Tracer
 from tests.integration.durable.conftest import APPLICATION, House
-from tests.replay.kept_trees import app as kept_trees
-from tests.replay.replaying import files, replayer
+from tests.replay.replaying import BLOBS, files, replayer
 
 
 @pytest.fixture
@@ -34,12 +30,7 @@ async def test_recorded_histories_replay_under_tracing_without_a_span(
     tracer: Tracer, exporter: InMemorySpanExporter
 ) -> None:
     """DA-17. Histories of untraced runs fit the traced worker, and nothing of the past is told again."""
-    traced = Replayer(
-        workflows=WORKFLOWS,
-        data_converter=DATA_CONVERTER,
-        workflow_runner=workflow_runner(),
-        interceptors=[TracingInterceptor(tracer), TreePlaces(kept_trees.trees)],
-    )
+    traced = replayer(BLOBS, TracingInterceptor(tracer))
     for path in files():
         await traced.replay_workflow(WorkflowHistory.from_json(path.stem, path.read_text()))
     assert not exporter.get_finished_spans()

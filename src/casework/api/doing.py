@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from casework.api.services import Services
-from casework.durable.in_hand import InHand, StoreFault, Workers
+from casework.durable.in_hand import InHand, StoreFault, TaskFault, Workers
 from casework.durable.policies import POLICIES
 from casework.durable.workflows.operations import activity_id
 from casework.store.rows import AttemptRow, ReviewRow, RunRow, StepRow
@@ -161,6 +161,8 @@ def of_engine(
     by_rows: Doing, open_steps: Sequence[StepRow], held: InHand, workers: Workers | None, now: datetime
 ) -> Doing:
     """By what the engine has in hand; `by_rows` where that explains nothing more."""
+    if held.task_fault is not None:
+        return _task_fault(held.task_fault)
     if faults := held.waiting_for_store({activity_id(step.path): step.updated_at for step in open_steps}):
         return _store_fault(faults)
     queued = held.queued_since()
@@ -170,6 +172,12 @@ def of_engine(
     if by_rows.kind == "retrying" and due:
         return replace(by_rows, next_attempt_at=min(due))
     return by_rows
+
+
+def _task_fault(fault: TaskFault) -> Doing:
+    """Told at the first failure; the flag of an incident comes when the engine has reported several."""
+    mend = "it goes on when a worker of the build that fits is there" if fault.unfit else "see the workers' log"
+    return Doing("incident", f"no worker can advance it: {fault.reason}; {mend}", since=fault.at)
 
 
 def _store_fault(faults: Sequence[StoreFault]) -> Doing:

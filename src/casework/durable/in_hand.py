@@ -14,7 +14,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, PendingActivityState, PendingWorkflowTaskState, TaskQueueType
+from temporalio.api.enums.v1 import (
+    EventType,
+    PendingActivityState,
+    PendingWorkflowTaskState,
+    TaskQueueType,
+    WorkflowTaskFailedCause,
+)
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
@@ -42,6 +48,13 @@ TAIL = 60
 """Newest events of a history in which a wait for the database is looked for."""
 POLL = timedelta(seconds=75)
 """A worker asks for work at least once a minute: one that has not for this long is gone."""
+CODE_FAULTS = frozenset(
+    {
+        WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR,
+        WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE,
+    }
+)
+"""Why a workflow task fails that fails again until another worker takes it. The others are the engine's own ways."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +88,23 @@ class StoreFault:
 
 
 @dataclass(frozen=True)
+class TaskFault:
+    """A worker could not advance the run, and it has not moved since: the worker's words, and when that was."""
+
+    reason: str
+    at: datetime
+    unfit: bool
+    """Whether the worker's build does not fit the run's history."""
+
+
+@dataclass(frozen=True)
 class InHand:
     """A run that is open in the engine. `task_since`: since when it waits for a worker to advance it."""
 
     pending: tuple[Pending, ...] = ()
     task_since: datetime | None = None
     store_faults: tuple[StoreFault, ...] = ()
+    task_fault: TaskFault | None = None
 
     def waiting_for_store(self, claimed: Mapping[str, datetime]) -> tuple[StoreFault, ...]:
         """Steps that wait for the database. `claimed`: when steps in flight last wrote their row, by activity id."""
@@ -137,8 +161,9 @@ async def _in_hand(
     scheduled = found.HasField("pending_workflow_task") and (
         task.state == PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
     )
-    faults = await _store_faults(client, execution, {each.step for each in pending})
-    return InHand(pending, _at(task.scheduled_time) if scheduled else None, faults)
+    events = await _newest(client, execution)
+    faults = _store_faults(events, {each.step for each in pending})
+    return InHand(pending, _at(task.scheduled_time) if scheduled else None, faults, _task_fault(events))
 
 
 def _pending(found: PendingActivityInfo) -> Pending:
@@ -157,12 +182,8 @@ def _pending(found: PendingActivityInfo) -> Pending:
     )
 
 
-async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_now: set[str]) -> tuple[StoreFault, ...]:
-    """Steps whose newest word in the history is that the database was not to be had.
-
-    Between two tries the run pauses by a timer, and the engine has nothing in hand; that it was the database stands
-    at the history's end and nowhere else. Such a step is always tried again, so that the last word holds.
-    """
+async def _newest(client: Client, execution: WorkflowExecution) -> list[HistoryEvent]:
+    """The end of a history, the newest event first, with failures in clear."""
     tail = await client.workflow_service.get_workflow_execution_history_reverse(
         GetWorkflowExecutionHistoryReverseRequest(
             namespace=client.namespace, execution=execution, maximum_page_size=TAIL
@@ -172,6 +193,29 @@ async def _store_faults(client: Client, execution: WorkflowExecution, in_hand_no
     events = list(tail.history.events)
     for event in events:
         await opened(client.data_converter, event.activity_task_failed_event_attributes.failure)
+        await opened(client.data_converter, event.workflow_task_failed_event_attributes.failure)
+    return events
+
+
+def _task_fault(events: Sequence[HistoryEvent]) -> TaskFault | None:
+    """The first failure of the task that is being tried; only that one is written into the history."""
+    for event in events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            failed = event.workflow_task_failed_event_attributes
+            unfit = failed.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR
+            fault = TaskFault(failed.failure.message, _at(event.event_time), unfit)
+            return fault if failed.cause in CODE_FAULTS else None
+    return None
+
+
+def _store_faults(events: Sequence[HistoryEvent], in_hand_now: set[str]) -> tuple[StoreFault, ...]:
+    """Steps whose newest word in the history is that the database was not to be had.
+
+    Between two tries the run pauses by a timer, and the engine has nothing in hand; that it was the database stands
+    at the history's end and nowhere else. Such a step is always tried again, so that the last word holds.
+    """
     due = min((_due(timer) for timer in _open_timers(events)), default=None)
     found = []
     for step, last in _last_words(events).items():
