@@ -38,6 +38,8 @@ BUILD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 QUEUE = re.compile(r"[^.:]{1,200}")
 """The engine writes `deployment:build`, and once wrote `deployment.build`."""
 LOOK_AGAIN_S = 0.1
+SEEN_LOOKS = 50
+"""How often it is looked, with that pause, whether a worker of the build has come."""
 LOOKS = 200
 """How often it is looked, with that pause, whether the queue follows a change of the current build."""
 BEHAVIOURS = {"move_on": VersioningBehavior.AUTO_UPGRADE, "stay": VersioningBehavior.PINNED}
@@ -63,7 +65,10 @@ class Build:
 
 @dataclass(frozen=True)
 class Builds:
-    """The builds of a task queue, the newest first. `plain_workers` are workers without a build, now at work."""
+    """The builds of a task queue: the current one, then the others, the one that was so last or came last first.
+
+    `plain_workers` are workers without a build, now at work.
+    """
 
     queue: str
     current: str | None
@@ -142,7 +147,7 @@ def _builds(
     counts: dict[str, tuple[int, int]],
 ) -> list[Build]:
     made = []
-    for each in found.version_summaries:
+    for each in sorted(found.version_summaries, key=lambda one: _rank(one, current), reverse=True):
         name = each.deployment_version.build_id
         open_runs, staying = counts[name]
         was_current = each.HasField("last_current_time")
@@ -152,10 +157,15 @@ def _builds(
     return made
 
 
+def _rank(found: WorkerDeploymentInfo.WorkerDeploymentVersionSummary, current: str | None) -> tuple[bool, int]:
+    at = found.last_current_time if found.HasField("last_current_time") else found.create_time
+    return found.deployment_version.build_id == current, at.ToMilliseconds()
+
+
 async def make_current(client: Client, queue: str, build: str | None) -> None:
     """Give new runs, and the open runs that move on, to workers of `build`; None: to workers without a build.
 
-    Returns when the whole queue follows.
+    Returns when the whole queue follows. A worker that has just been started gets some seconds to be seen.
 
     Raises:
         InputError: no worker of that build has been seen on the queue.
@@ -166,7 +176,7 @@ async def make_current(client: Client, queue: str, build: str | None) -> None:
         namespace=client.namespace, deployment_name=queue, build_id=build or "", identity=client.identity
     )
     try:
-        await client.workflow_service.set_worker_deployment_current_version(request, timeout=CALL_TIMEOUT)
+        await _set(client, request)
         follows = await _follows(client, queue)
     except RPCError as error:
         raise _refused(error, queue, build) from error
@@ -174,6 +184,18 @@ async def make_current(client: Client, queue: str, build: str | None) -> None:
         raise UnreachableError(f"Temporal cannot be reached ({error!s:.200}).") from error
     if not follows:
         raise UnreachableError(f"Queue {queue} does not follow yet. Look again with `casework builds list`.")
+
+
+async def _set(client: Client, request: SetWorkerDeploymentCurrentVersionRequest) -> None:
+    for look_again in reversed(range(SEEN_LOOKS)):
+        try:
+            await client.workflow_service.set_worker_deployment_current_version(request, timeout=CALL_TIMEOUT)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND or not look_again:
+                raise
+            await asyncio.sleep(LOOK_AGAIN_S)
+        else:
+            return
 
 
 def _refused(error: RPCError, queue: str, build: str | None) -> InputError | StateError | UnreachableError:

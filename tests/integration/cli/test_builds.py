@@ -8,6 +8,8 @@ from uuid import uuid4
 import pytest
 
 from casework.cli import exits
+from tests.docs.outputs import fits, shown
+from tests.docs.pages import ROOT, blocks
 from tests.integration.cli.conftest import Line
 from tests.integration.cli.test_servers import environment, line_with, process
 
@@ -41,17 +43,7 @@ def test_a_build_beside_the_old_one_is_made_current_and_taken_back(
             assert [(each["name"], each["state"]) for each in found["builds"]] == [("two", "current"), ("one", "free")]
             assert line.json("builds", "make-current", "one")["current"] == "one"
             code, out, _ = line("builds", "list")
-            assert out.splitlines()[0].split() == [
-                "BUILD",
-                "STATE",
-                "WORKERS",
-                "OPEN",
-                "RUNS",
-                "STAY",
-                "CURRENT",
-                "SINCE",
-            ]
-            assert out.splitlines()[2].split()[:3] == ["one", "current", "1"]
+            assert out.splitlines()[1].split()[:3] == ["one", "current", "1"]
             assert "one current (1 at work)" in line("status")[1]
     assert line("builds", "make-current")[0] == exits.USAGE
     assert line("builds", "make-current", "one", "--unversioned")[0] == exits.USAGE
@@ -63,3 +55,21 @@ def test_a_name_that_cannot_be_a_build_ends_the_worker_at_its_start(environ: dic
         _, err = running.communicate(timeout=60)
     assert running.returncode == exits.USAGE
     assert "CASEWORK_WORKER_BUILD is 'a:b'" in err
+
+
+def test_the_page_of_versions_shows_what_is_printed(environ: dict[str, str], line: Line, tmp_path: Path) -> None:
+    """DA-47. The commands of the page, in its order, with workers of the builds that it names."""
+    queue = environ["CASEWORK_TASK_QUEUE"]
+    page = [block for block in blocks(ROOT / "docs/operations/versions.md") if block.language == "console"]
+    with (
+        process({**environ, "CASEWORK_WORKER_BUILD": "2026-12-01"}, tmp_path, "worker") as first,
+        process({**environ, "CASEWORK_WORKER_BUILD": "2026-12-08"}, tmp_path, "worker") as second,
+    ):
+        for running in (first, second):
+            line_with(running, "worker is ready")
+        calls = [each for block in page for each in shown(block)]
+        assert [call.words[2] for call, _ in calls] == ["make-current"] * 2 + ["list"] + ["make-current"] * 2
+        for call, output in calls:
+            code, out, err = line(*call.words[1:])
+            assert code == exits.OK, err
+            assert fits(output.replace("queue casework", f"queue {queue}"), out), out
