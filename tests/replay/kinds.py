@@ -12,6 +12,7 @@ from casework.errors import FatalError, ToldError
 from casework.examples.loan_underwriting import app as loan_app
 from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
+from tests.integration.durable.forked_runs import forked as fork_of
 from tests.integration.durable.parts import early
 from tests.replay import graph_kinds
 from tests.replay.kept_trees import app as kept_trees
@@ -191,3 +192,16 @@ async def rolled_over(house: House, folder: Path) -> UUID:
 
 for each in graph_kinds.ALL:
     kind(each)
+
+
+@kind
+async def forked(house: House, _: Path) -> UUID:
+    """Begun in the middle of a turn, with steps that it took over."""
+    async with house.with_app(loan_app) as busy:
+        source = await busy.start(APPLICATION)
+        await busy.reaches(source, "AWAITING_REVIEW")
+        run_id = (await fork_of(busy, source, step="underwrite.1/exchange.2/model.1")).row.run_id
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        await busy.decide(run_id, "approve")
+        await busy.reaches(run_id, "COMPLETED")
+    return run_id
