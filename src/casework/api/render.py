@@ -7,8 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from casework.api.doing import Doing
+from casework.api.shapes import RetryPolicy
 from casework.durable.contracts import Fork
-from casework.durable.policies import POLICIES
+from casework.durable.policies import POLICIES, OperationPolicy
 from casework.store.forks import ForkRow
 from casework.store.rows import AttemptRow, DecisionRow, EventRow, MessageRow, ReviewRow, RunRow, StepRow
 from casework.store.runs import RunDetail
@@ -82,7 +83,7 @@ def detail(
         "metrics": metrics(found.metrics),
         "turns": [metrics(row) for row in found.turns],
         "forks": [_fork(row) for row in forks],
-        "retry_policies": [metrics(policy) for policy in POLICIES.values()],
+        "retry_policies": [_retries(policy) for policy in POLICIES.values()],
     }
 
 
@@ -93,6 +94,11 @@ def _fork(row: ForkRow) -> dict[str, Plain]:
         "status": row.status,
         "created_at": when(row.created_at),
     }
+
+
+def _retries(policy: OperationPolicy) -> dict[str, Plain]:
+    """How an operation is tried; what else a policy has is the run's own business."""
+    return {name: value for name, value in metrics(policy).items() if name in RetryPolicy.model_fields}
 
 
 def metrics(row: object) -> dict[str, Plain]:

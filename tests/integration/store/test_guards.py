@@ -218,6 +218,7 @@ async def test_retention_takes_whole_runs_only(database_dsn: str, db: Database, 
 KEPT = [
     "agent_context",
     "agent_events",
+    "agent_fork_seeds",
     "agent_logs",
     "agent_messages",
     "agent_operation_metrics",
@@ -238,6 +239,7 @@ KEPT = [
 ROLL_UPS = ["agent_operation_metrics", "agent_workflow_metrics", "agent_workflow_totals"]
 WRITTEN_ONCE = [
     "agent_events",
+    "agent_fork_seeds",
     "agent_logs",
     "agent_messages",
     "agent_policy_uses",
