@@ -226,7 +226,7 @@ class TurnUsed(Used):
 class RetryPolicy(Shape):
     """How an operation is tried. Times in seconds; `schedule_to_close` bounds all attempts together."""
 
-    operation: Literal["model", "tool", "store"]
+    operation: Literal["model", "tool", "store", "segment"]
     attempts: int
     start_to_close: float
     schedule_to_close: float | None

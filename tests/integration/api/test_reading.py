@@ -114,7 +114,7 @@ async def test_evidence_shows_while_the_run_goes_on_and_waits_are_told_apart(doo
     assert [one["outcome"] for one in seen["l"]["steps"][0]["attempts"]] == ["LOST", None]
     assert seen["w"]["review"]["status"] == "pending"
     limits = {one["operation"]: one["attempts"] for one in seen["r"]["retry_policies"]}
-    assert limits == {"model": 4, "tool": 3, "store": 5}, "DA-18. Retry policies are shown on the run"
+    assert limits == {"model": 4, "tool": 3, "store": 5, "segment": 3}, "DA-18. Retry policies are shown on the run"
 
 
 async def test_policy_stands_beside_the_models_word(door: Door) -> None:
