@@ -78,7 +78,7 @@ async def test_the_old_build_may_be_stopped_when_the_new_one_is_current(house: H
 
 
 async def test_runs_that_stay_end_on_the_build_that_began_them(house: House) -> None:
-    """DA-19. With CASEWORK_WORKER_RUNS=stay a build drains; while its workers are away, status says who is missing."""
+    """DA-19. With CASEWORK_WORKER_RUNS=stay a build drains, also where its workers were away for a while."""
     async with a_worker(house, "old", "stay"):
         await make_current(house, "old")
         run_id = await house.start(APPLICATION)

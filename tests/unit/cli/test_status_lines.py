@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from casework.cli import status_lines as lines
+from casework.durable.builds import Build, Builds
 from casework.durable.contracts import SweepReport
 from casework.durable.in_hand import Workers
 from casework.durable.last_sweep import LastSweep
@@ -64,3 +65,25 @@ def test_a_line_that_goes_on_after_a_reason_has_one_full_stop(reason: str) -> No
         assert line.text.endswith("nothing is lost.")
         assert ".." not in line.text
         assert ".;" not in line.text
+
+
+OLD = Build("old", "needed", workers=1, open_runs=3, staying=2)
+NEW = Build("new", "current", workers=1, open_runs=1, staying=0)
+
+
+@pytest.mark.parametrize(
+    ("found", "state", "says"),
+    [
+        (Builds("q", "new", [NEW, OLD], 0), "fine", "old needed (1 at work)"),
+        (Builds("q", "new", [NEW, replace(OLD, workers=0)], 0), "broken", "2 with old"),
+        (Builds("q", "new", [replace(NEW, workers=0), OLD], 0), "broken", "no worker is of build new"),
+        (Builds("q", None, [replace(NEW, state="new")], 0), "broken", "no build is current"),
+        (Builds("q", None, [replace(NEW, state="new")], 1), "fine", "new new (1 at work)"),
+    ],
+)
+def test_builds_that_nobody_works_for_are_told(found: Builds, state: str, says: str) -> None:
+    """DA-32. Runs that wait for a worker of their build, or for any, wait for no person."""
+    line = lines.builds(found)
+    assert line.state == state
+    assert says in line.text
+    assert (line.remedy is None) == (state == "fine")
