@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from tests.docs.commands import Command, commands
 from tests.docs.outputs import fits, shown
 from tests.docs.pages import ROOT as REPOSITORY
 from tests.docs.pages import blocks
-from tests.docs.test_walkthrough import DEADLINE_S, Reader
+from tests.docs.test_walkthrough import Reader
 
 PAGE = REPOSITORY / "docs/how_to/research_in_files.md"
 SHELL = [call for block in blocks(PAGE) if block.language == "sh" for call in commands(block)]
@@ -67,19 +65,8 @@ def reader(folder: Path) -> Iterator[Reader]:
     made = Reader(folder)
     for call in SHELL:
         made.environment.update(call.variables)
-    dev = made.start(named("dev").words)
-    try:
-        until = time.monotonic() + DEADLINE_S
-        while "Ready." not in (told := (folder / "dev.out").read_text()):
-            assert dev.poll() is None, told
-            assert time.monotonic() < until, told
-            time.sleep(0.1)
+    with made.stack(named("dev").words):
         yield made
-    finally:
-        if dev.poll() is None:
-            dev.send_signal(signal.SIGINT)
-        code = dev.wait(DEADLINE_S)
-    assert code == 0
 
 
 def named(*words: str) -> Command:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,24 @@ class Reader:
         self.run_id = ""
         self.decided: list[str] = []
 
-    def start(self, words: list[str]) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def stack(self, words: list[str]) -> Iterator[None]:
+        """The page's `casework dev`, from when it is ready to when it has ended well."""
+        dev = self._start(words)
+        try:
+            deadline = time.monotonic() + DEADLINE_S
+            while "Ready." not in (told := (self.folder / "dev.out").read_text()):
+                assert dev.poll() is None, told
+                assert time.monotonic() < deadline, told
+                time.sleep(0.1)
+            yield
+        finally:
+            if dev.poll() is None:
+                dev.send_signal(signal.SIGINT)
+            code = dev.wait(DEADLINE_S)
+        assert code == 0
+
+    def _start(self, words: list[str]) -> subprocess.Popen[bytes]:
         # The page's port may be another program's here, and the page does not show what is said then.
         environment = {**self.environment, "CASEWORK_API_PORT": str(free_port())}
         with (self.folder / "dev.out").open("wb") as out:
@@ -71,19 +89,8 @@ class Reader:
 def reader(tmp_path: Path) -> Iterator[Reader]:
     (tmp_path / "src").symlink_to(ROOT / "src")
     made = Reader(tmp_path)
-    dev = made.start(STEPS[0][0])
-    try:
-        deadline = time.monotonic() + DEADLINE_S
-        while "Ready." not in (told := (tmp_path / "dev.out").read_text()):
-            assert dev.poll() is None, told
-            assert time.monotonic() < deadline, told
-            time.sleep(0.1)
+    with made.stack(STEPS[0][0]):
         yield made
-    finally:
-        if dev.poll() is None:
-            dev.send_signal(signal.SIGINT)
-        code = dev.wait(DEADLINE_S)
-    assert code == 0
 
 
 def test_getting_started_is_done_as_it_says(reader: Reader) -> None:

@@ -11,6 +11,10 @@ from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import psycopg
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from casework.durable import contracts
@@ -18,10 +22,11 @@ from casework.durable.activities.sorting import Ages
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.client import RunClient
 from casework.durable.contracts import SweepReport
+from casework.durable.converter import DATA_CONVERTER
 from casework.durable.local.binaries import find_program
 from casework.store.database import Database
 from casework.store.local.binaries import binaries
-from tests.integration.durable.conftest import House
+from tests.integration.durable.conftest import House, eventually
 
 LONG_AGO = timedelta(minutes=10)
 NO_AGE = timedelta(0)
@@ -44,6 +49,25 @@ async def sweep_now(house: House, ages: Ages = AT_ONCE, run_client: RunClient | 
     activity = SweepActivity(house.services(), house.client, run_client or house.runs, ages)
     report: SweepReport = await ActivityEnvironment().run(activity.sweep_runs)
     return report
+
+
+async def own_namespace(house: House) -> Client:
+    """A client of a namespace that nobody else uses, on the house's Temporal."""
+    name = f"own-{uuid4().hex[:8]}"
+    asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
+    await house.client.workflow_service.register_namespace(asked)
+    address = str(house.settings.temporal.address)
+    client = await Client.connect(address, namespace=name, data_converter=DATA_CONVERTER)
+
+    async def served() -> bool:
+        try:
+            await client.count_workflows("WorkflowType = 'none'")
+        except RPCError:
+            return False
+        return True
+
+    await eventually(served, "the namespace is there")
+    return client
 
 
 async def temporal(house: House, *words: str) -> None:

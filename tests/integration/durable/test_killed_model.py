@@ -27,16 +27,17 @@ APP = "casework.examples.loan_underwriting:app"
 KEY = "sk-not-a-key-of-anybody"
 
 
-class HangsFirst:
-    """The shipped underwriter, who never answers the first request."""
+class HangsOnce:
+    """The shipped underwriter, who never answers one request, the first or a later one."""
 
-    def __init__(self) -> None:
+    def __init__(self, request: int = 1) -> None:
         self.asked = 0
+        self._request = request
         self._well = scripted(underwriter)
 
     def __call__(self, body: Any) -> Reply:
         self.asked += 1
-        return hangs() if self.asked == 1 else self._well(body)
+        return hangs() if self.asked == self._request else self._well(body)
 
 
 def at_provider(house: House, server: OpenAiServer) -> House:
@@ -67,7 +68,7 @@ async def test_another_worker_makes_the_call_of_one_that_was_killed(
     The lost attempt is told as such. What it may have used at the provider nobody knows, so it counts no tokens.
     """
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    script = HangsFirst()
+    script = HangsOnce()
     with OpenAiServer(script) as server:
         there = at_provider(house, server)
         run_id = await there.start(APPLICATION)

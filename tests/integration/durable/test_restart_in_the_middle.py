@@ -5,29 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from casework.durable.activities.services import Services
 from casework.durable.worker import make_worker, models_of
-from casework.examples.loan_underwriting.script import underwriter
 from casework.store import runs
-from casework.testing.openai_server import OpenAiServer, Reply, hangs, scripted
+from casework.testing.openai_server import OpenAiServer
 from tests.integration.durable.conftest import APPLICATION, TENANT, House, eventually
-from tests.integration.durable.test_killed_model import KEY, at_provider, worker_process
-
-
-class HangsSecond:
-    """The shipped underwriter, who never answers the second request."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self._well = scripted(underwriter)
-
-    def __call__(self, body: Any) -> Reply:
-        self.asked += 1
-        return hangs() if self.asked == 2 else self._well(body)
+from tests.integration.durable.test_killed_model import KEY, HangsOnce, at_provider, worker_process
 
 
 async def test_a_killed_worker_leaves_the_run_where_it_was(
@@ -36,7 +22,7 @@ async def test_a_killed_worker_leaves_the_run_where_it_was(
     """AW-14. Killed after a recorded exchange, in the middle of the next: another worker goes on in the same visit of
     the same run. The model was asked once for what is recorded, and no second run came about."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    script = HangsSecond()
+    script = HangsOnce(request=2)
     with OpenAiServer(script) as server:
         there = at_provider(house, server)
         run_id = await there.start(APPLICATION)

@@ -6,20 +6,16 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
-from google.protobuf.duration_pb2 import Duration
-from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client, Interceptor, ListWorkflowsInput, OutboundInterceptor
-from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.contracts import SweepReport
-from casework.durable.converter import DATA_CONVERTER
 from tests.integration.durable.conftest import APPLICATION, House, eventually
-from tests.integration.durable.sweeping import AT_ONCE, LONG_AGO, temporal
+from tests.integration.durable.sweeping import AT_ONCE, LONG_AGO, own_namespace, temporal
 
 AGREED = replace(AT_ONCE, agreed=timedelta(hours=1), rest=0.0)
 
@@ -68,21 +64,7 @@ class Sweeper:
 @pytest.fixture
 async def alone(house: House) -> AsyncIterator[House]:
     """A house with a worker and a namespace of the engine to itself."""
-    name = f"alone-{uuid4().hex[:8]}"
-    asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
-    await house.client.workflow_service.register_namespace(asked)
-    address = str(house.settings.temporal.address)
-    client = await Client.connect(address, namespace=name, data_converter=DATA_CONVERTER)
-
-    async def served() -> bool:
-        try:
-            await client.count_workflows("WorkflowType = 'none'")
-        except RPCError:
-            return False
-        return True
-
-    await eventually(served, "the namespace is there")
-    made = replace(house, client=client)
+    made = replace(house, client=await own_namespace(house))
     async with made.worker():
         yield made
 

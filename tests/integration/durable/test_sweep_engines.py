@@ -8,42 +8,24 @@ from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
-from google.protobuf.duration_pb2 import Duration
-from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError
 
 from casework.durable.activities.engine_side import GONE
 from casework.durable.client import RunClient
 from casework.durable.contracts import Standing
-from casework.durable.converter import DATA_CONVERTER
 from casework.durable.engines import engine_of, own_engine, require_own
 from casework.errors import SettingsError, UnreachableError
 from casework.settings import TemporalSettings
 from casework.store import engines, incidents, runs
 from casework.store.database import Database
 from tests.integration.durable.conftest import APPLICATION, TENANT, House, eventually
-from tests.integration.durable.sweeping import AT_ONCE, LONG_AGO, sweep_now, temporal
+from tests.integration.durable.sweeping import AT_ONCE, LONG_AGO, own_namespace, sweep_now, temporal
 
 
 @pytest.fixture
 async def elsewhere(working: House) -> House:
     """The same house, with a client of another namespace."""
-    name = f"other-{uuid4().hex[:8]}"
-    asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
-    await working.client.workflow_service.register_namespace(asked)
-    address = str(working.settings.temporal.address)
-    client = await Client.connect(address, namespace=name, data_converter=DATA_CONVERTER)
-
-    async def served() -> bool:
-        try:
-            await client.count_workflows("WorkflowType = 'none'")
-        except RPCError:
-            return False
-        return True
-
-    await eventually(served, "the namespace is there")
-    return replace(working, client=client)
+    return replace(working, client=await own_namespace(working))
 
 
 async def accept(house: House) -> None:
