@@ -12,6 +12,9 @@ LOOK_EVERY_S = 0.5
 STUCK_ATTEMPTS = 3
 """A workflow task that failed so often is not getting on."""
 
+OPEN = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW)
+"""A run that just went on as a new history may be shown by its old one for a moment."""
+
 
 @dataclass(frozen=True)
 class Weight:
@@ -53,7 +56,7 @@ async def weights(client: Client, workflow_id: str) -> dict[int, Weight]:
 async def walked(client: Client, workflow_id: str) -> int:
     """How many exchanges a run has walked when it has ended, or gets on no more; it is ended then."""
     handle = client.get_workflow_handle(workflow_id)
-    while (described := await handle.describe()).status is WorkflowExecutionStatus.RUNNING:
+    while (described := await handle.describe()).status in OPEN:
         if described.raw_description.pending_workflow_task.attempt > STUCK_ATTEMPTS:
             await handle.terminate("it gets on no more")
         await asyncio.sleep(LOOK_EVERY_S)
