@@ -263,6 +263,15 @@ def test_a_chosen_route_stays_chosen() -> None:
     assert chosen == ["left"]
 
 
+def test_an_older_checkpoint_goes_on_in_the_same_thread() -> None:
+    nodes: dict[str, Body] = {"price": lambda state: {"said": "20"}, "pay": lambda state: {"paid": state["said"]}}
+    made = graph(nodes, [(START, "price"), ("price", "pay")])
+    assert made.invoke({}, THREAD)["paid"] == "20"
+    before = next(each for each in made.get_state_history(THREAD) if each.next == ("pay",))
+    assert made.invoke(None, made.update_state(before.config, {"said": "30"}))["paid"] == "30"
+    assert made.get_state(THREAD).values["paid"] == "30"
+
+
 def test_what_was_sent_is_joined_in_the_order_of_sending() -> None:
     """As MAP does, whichever was first."""
     last = threading.Event()
