@@ -38,7 +38,7 @@ def keys() -> Path:
 
 def sealed(blobs: Path, *, encrypted: bool, offload_bytes: int = 2048) -> HistorySettings:
     """Settings under which large values go to `blobs`, and all are encrypted if wanted."""
-    return HistorySettings(blobs=blobs, offload_bytes=offload_bytes, keys=keys() if encrypted else None)
+    return HistorySettings(blobs=str(blobs), offload_bytes=offload_bytes, keys=keys() if encrypted else None)
 
 
 def files() -> list[Path]:

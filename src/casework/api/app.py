@@ -42,12 +42,13 @@ def create_app(
 def build(settings: Settings, app: App) -> FastAPI:
     """The API that opens its own database and its own way to Temporal when it starts, and closes them when it ends.
 
-    Temporal need not be there: runs are accepted and wait. The database must be.
+    Temporal need not be there: runs are accepted and wait. The database must be, and the store for large values.
     """
 
     @asynccontextmanager
     async def lifespan(made: FastAPI) -> AsyncIterator[None]:
         run_client = await RunClient.open(settings)
+        await run_client.try_store()
         with tracing(settings.telemetry, "casework-api") as made.state.tracer:
             async with await Database.open(
                 settings.database.runtime_dsn(),

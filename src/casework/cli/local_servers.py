@@ -53,7 +53,7 @@ class LocalServers:
         if address:
             # Of the local server nothing but the address: keys and certificates are for servers outside.
             temporal = TemporalSettings(address=address, task_queue=settings.temporal.task_queue)
-            blobs = settings.histories.blobs or self._blobs
+            blobs = settings.histories.blobs or str(self._blobs)
             settings = replace(settings, temporal=temporal, histories=replace(settings.histories, blobs=blobs))
         self._client = await connect(settings)
         return settings

@@ -69,7 +69,7 @@ def joined(settings: Settings) -> Settings:
     if temporal.address is None and temporal.profile is None and stack.temporal_address is not None:
         temporal = replace(temporal, address=stack.temporal_address)
         if histories.blobs is None:
-            histories = replace(histories, blobs=blobs_of(stack.home))
+            histories = replace(histories, blobs=str(blobs_of(stack.home)))
     return replace(settings, database=database, temporal=temporal, histories=histories)
 
 

@@ -1,4 +1,4 @@
-"""Where large values of histories are kept: the port, and a folder as its adapter.
+"""Where large values of histories are kept: the port, and a folder as its adapter (`object_blobs` has another).
 
 A blob never changes, and its name tells its content; the first part of the name tells whose it is, so that it can go
 when the history that names it has gone. Here are bytes alone: what they mean, and which, is `payloads`.
@@ -106,9 +106,19 @@ class FolderBlobs:
         return sorted(unquote(name) for name, at in found if at < before)
 
     def _path(self, name: str) -> Path:
-        if _NAME.fullmatch(name) is None:
-            raise OSError(f"{name!r:.300} is no name of a blob")
-        return self.folder / name
+        return self.folder.joinpath(*parts_of_name(name))
+
+
+def parts_of_name(name: str) -> tuple[str, str]:
+    """The owner's part of a blob's name, and the digits.
+
+    Raises:
+        OSError: it is no name of a blob.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise OSError(f"{name!r:.300} is no name of a blob")
+    owner, _, digits = name.partition("/")
+    return owner, digits
 
 
 def folder_of(owner: str) -> str:

@@ -1,4 +1,5 @@
 """Whether this process can read what the others write: a word that each worker of a task queue leaves, and reads.
+And whether it can keep large values at all, which worker and API ask before they begin.
 
 It lies in the schedule of the sweep, which every worker looks at when it starts, and is kept as a large value would be.
 A worker that lacks the keys or the blobs of the others so fails at its start, and not in the middle of a run.
@@ -32,6 +33,22 @@ async def left(client: Client) -> dict[str, Payload]:
     try:
         word = Payload(metadata={"encoding": b"json/plain"}, data=f'"readable {uuid4()}"'.encode())
         return {MEMO: await _codec(client).as_if_large(word)}
+    except PayloadUnreadableError as error:
+        raise SettingsError(str(error), field="CASEWORK_BLOBS") from error
+
+
+async def try_store(client: Client) -> None:
+    """Keep a word as a large value is kept, and read it, where this process has a store: one word, however often.
+
+    Raises:
+        SettingsError: the store cannot be written or read.
+    """
+    codec = _codec(client)
+    if codec.blobs is None:
+        return
+    try:
+        word = Payload(metadata={"encoding": b"json/plain"}, data=b'"kept"')
+        await codec.decode([await codec.as_if_large(word)])
     except PayloadUnreadableError as error:
         raise SettingsError(str(error), field="CASEWORK_BLOBS") from error
 

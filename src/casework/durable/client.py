@@ -59,6 +59,14 @@ class RunClient:
         self._histories = histories or HistorySettings()
         self._agrees_until = 0.0
 
+    async def try_store(self) -> None:
+        """Whether large values can be kept and read, where this process is to keep them apart.
+
+        Raises:
+            SettingsError: they cannot.
+        """
+        await canary.try_store(self._client)
+
     async def start(self, start: RunStart, task_queue: str | None = None) -> bool:
         """Start the run's Temporal workflow; one that is there already is left as it is. False where it has ended.
 

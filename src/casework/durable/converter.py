@@ -7,6 +7,7 @@ reader of an older history fills the same defaults in.
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from temporalio.api.common.v1 import Payload
@@ -22,8 +23,9 @@ from temporalio.converter import (
 )
 
 from casework import values
-from casework.durable.blobs import FolderBlobs
+from casework.durable.blobs import Blobs, FolderBlobs
 from casework.durable.keys import KeyRing
+from casework.durable.object_blobs import ObjectBlobs
 from casework.durable.payloads import Payloads
 from casework.settings import HistorySettings
 
@@ -73,12 +75,16 @@ def data_converter(settings: HistorySettings) -> DataConverter:
     """Used by every client, worker and replayer: values as JSON, offloaded and encrypted as the settings say.
 
     Raises:
-        SettingsError: the key file is not there, can be read by others, or is none.
+        SettingsError: the key file is not there, can be read by others, or is none; or the object store cannot be had.
     """
     if settings.blobs is None and settings.keys is None:
         return DATA_CONVERTER
     keys = None if settings.keys is None else KeyRing(settings.keys)
-    blobs = None if settings.blobs is None else FolderBlobs(settings.blobs)
+    blobs = None if settings.blobs is None else _store(settings.blobs)
     failures = DefaultFailureConverter if keys is None else DefaultFailureConverterWithEncodedAttributes
     codec = Payloads(blobs, keys, settings.offload_bytes)
     return dataclasses.replace(DATA_CONVERTER, payload_codec=codec, failure_converter_class=failures)
+
+
+def _store(place: str) -> Blobs:
+    return ObjectBlobs(place) if "://" in place else FolderBlobs(Path(place))

@@ -155,8 +155,8 @@ class Payloads(PayloadCodec, WithSerializationContext):
     async def _blob(self, name: str) -> bytes:
         if self._blobs is None:
             raise PayloadUnreadableError(
-                f"A value of a history is blob {name}, and this process has no blob store. Set CASEWORK_BLOBS to the "
-                "folder that the other processes have; nothing is lost."
+                f"A value of a history is blob {name}, and this process has no blob store. Set CASEWORK_BLOBS to what "
+                "the other processes have; nothing is lost."
             )
         try:
             data = await self._blobs.get(name)
@@ -164,7 +164,7 @@ class Payloads(PayloadCodec, WithSerializationContext):
             raise PayloadUnreadableError(f"Blob {name} cannot be read ({error}). Mend the store.") from error
         if data is None:
             raise PayloadUnreadableError(
-                f"Blob {name} is missing in the store that CASEWORK_BLOBS names. Is that the folder of the other "
+                f"Blob {name} is missing in the store that CASEWORK_BLOBS names. Is that the one of the other "
                 "processes? If it was deleted, bring back a copy; the run goes on when it is there."
             )
         return data

@@ -30,6 +30,7 @@ from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.blob_sweep import kept_blobs
 from casework.durable.builds import deployment
+from casework.durable.canary import try_store
 from casework.durable.client import RunClient
 from casework.durable.connection import connect
 from casework.durable.engines import require_own
@@ -198,6 +199,7 @@ async def _work(
         pool.runtime_dsn(), min_size=pool.pool_min_size, max_size=pool.pool_max_size, name="casework-worker"
     ) as db:
         await require_own(db, client)
+        await try_store(client)
         services = Services(db, app, models_of(app, settings), settings)
         sweep = kept_sweep(client, settings.temporal.task_queue)
         async with sweep, kept_blobs(client), make_worker(client, services, settings, watching=watching):

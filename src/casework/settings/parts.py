@@ -112,12 +112,14 @@ class HistorySettings:
     roll_over_bytes: int = variable("CASEWORK_ROLL_OVER_BYTES", 4_000_000, at_least=100_000, at_most=20_000_000)
     """Bytes after which it does so as well. Default 4,000,000, as the engine itself advises."""
 
-    blobs: Path | None = variable("CASEWORK_BLOBS")
-    """Folder for large values, which histories then name and do not hold. Default: none, and then all lies in the
-    history; the local stack uses `blobs` in its home folder. API, workers and command line must see the same folder."""
+    blobs: str | None = variable("CASEWORK_BLOBS")
+    """Where large values are kept, which histories then name and do not hold: a folder, or `s3://BUCKET/PREFIX`,
+    `gs://` or `az://`, whose credentials and endpoint are read from the variables of the provider. Default: none, and
+    then all lies in the history; the local stack uses `blobs` in its home folder. API, workers and command line must
+    see the same. An object store needs the extra `objects`."""
 
     offload_bytes: int = variable("CASEWORK_OFFLOAD_BYTES", 128 * 1024, at_least=1024, at_most=1_500_000)
-    """Values of more bytes go into that folder. Default 131,072: few values are so large, and these weigh most. The
+    """Values of more bytes go there. Default 131,072: few values are so large, and these weigh most. The
     engine refuses values of 2 MB."""
 
     keys: Path | None = variable("CASEWORK_PAYLOAD_KEYS")

@@ -59,7 +59,7 @@ async def sealed(house: House, folder: Path, *, keys: bool = True, blobs: bool =
         KeyFile().with_new("k1").written_by("k1").save(path)
     histories = HistorySettings(
         roll_over_events=early,
-        blobs=folder / "blobs" if blobs else None,
+        blobs=str(folder / "blobs") if blobs else None,
         offload_bytes=2048,
         keys=path if keys else None,
     )
@@ -131,7 +131,7 @@ async def test_a_worker_that_lacks_what_others_have_does_not_start(house: House,
     await ensure_sweep(whole.client, queue)
     poor = await sealed(house, tmp_path, keys=lacks != "keys", blobs=lacks != "blobs")
     if lacks == "the folder":
-        other = replace(whole.settings.histories, blobs=tmp_path / "elsewhere")
+        other = replace(whole.settings.histories, blobs=str(tmp_path / "elsewhere"))
         poor = replace(whole, client=await connect(replace(whole.settings, histories=other)))
     with pytest.raises(SettingsError, match=r"cannot read what the workers of its task queue write.*CASEWORK_"):
         await ensure_sweep(poor.client, queue)

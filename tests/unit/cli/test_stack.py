@@ -48,9 +48,9 @@ def test_the_stack_fills_what_the_environment_leaves_open() -> None:
 
 def test_large_values_of_the_local_engine_are_in_its_folder(home: Path) -> None:
     """DA-22. Commands read the blobs of the stack that they join, and those of another engine only where it is said."""
-    assert stack.joined(Settings.load({})).histories.blobs == home.absolute() / "blobs"
+    assert stack.joined(Settings.load({})).histories.blobs == str(home.absolute() / "blobs")
     assert stack.joined(Settings.load({"TEMPORAL_ADDRESS": "far:7233"})).histories.blobs is None
-    assert stack.joined(Settings.load({"CASEWORK_BLOBS": "/mnt/blobs"})).histories.blobs == Path("/mnt/blobs")
+    assert stack.joined(Settings.load({"CASEWORK_BLOBS": "/mnt/blobs"})).histories.blobs == "/mnt/blobs"
 
 
 def test_an_outside_database_is_not_mixed_with_the_local_owner() -> None:
