@@ -130,7 +130,7 @@ async def claim(conn: Connection, step: StepClaim) -> Claimed:
     step_id = ids.step_id(step.run_id, step.path)
     if run.terminal:
         return await _read_back(conn, step, step_id) or Claimed(step_id, 0, "closed", error=f"the run is {run.status}")
-    taken = await queries.one(conn, _SQL["claim"], claim_params(step, step_id), _Attempt)
+    taken = await queries.one(conn, _SQL["claim"], _claim_params(step, step_id), _Attempt)
     if taken is None:
         stored = await _read_back(conn, step, step_id)
         assert stored is not None  # the upsert met this row under the run's lock
@@ -140,8 +140,7 @@ async def claim(conn: Connection, step: StepClaim) -> Claimed:
     return Claimed(step_id, taken.attempt, "claimed")
 
 
-def claim_params(step: StepClaim, step_id: UUID) -> queries.Writing:
-    """A claim as its query has it."""
+def _claim_params(step: StepClaim, step_id: UUID) -> queries.Writing:
     return queries.Writing(
         tenant=step.tenant,
         step_id=step_id,
@@ -193,7 +192,7 @@ async def commit(conn: Connection, done: StepCommit) -> WriteResult:
         ConflictError: the attempt was never claimed, or committed with another result.
     """
     await lock_run(conn, done.tenant, done.run_id)
-    params = commit_params(done)
+    params = _commit_params(done)
     step = await queries.one(conn, _SQL["commit"], params, _Step)
     if step is None:
         return await _not_applied(conn, done, params)
@@ -202,8 +201,7 @@ async def commit(conn: Connection, done: StepCommit) -> WriteResult:
     return WRITTEN
 
 
-def commit_params(done: StepCommit) -> queries.Writing:
-    """A commit as its query has it."""
+def _commit_params(done: StepCommit) -> queries.Writing:
     return queries.Writing(
         tenant=done.tenant,
         step_id=ids.step_id(done.run_id, done.path),
@@ -263,7 +261,7 @@ async def attempt_failed(
     """
     failed = StepCommit(tenant, run_id, path, attempt, "FAILED", None, error, latency_ms, tokens_in, tokens_out, cost)
     await lock_run(conn, tenant, run_id)
-    params = commit_params(failed)
+    params = _commit_params(failed)
     before = await queries.one(conn, _SQL["compare"], params, _Compared)
     if before is not None and before.outcome in {"COMPLETED", "FAILED", "LATE"}:
         return STALE if before.outcome == "LATE" else NOOP

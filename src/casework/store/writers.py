@@ -39,7 +39,18 @@ async def write_run(
     conn: Connection, tenant: str, run_id: UUID, entry: RunEntry, *, superseded: bool = False
 ) -> WriteResult:
     """The run's row as a whole, over a lower version that is not terminal; clears an incident, since the run moves."""
-    params = run_params(tenant, run_id, entry)
+    params = queries.Writing(
+        tenant=tenant,
+        run_id=run_id,
+        version=entry.version,
+        status=entry.status,
+        turn=entry.turn,
+        current_node=entry.current_node,
+        loop_count=entry.loop_count,
+        outcome=entry.outcome,
+        failure=entry.failure or ("no reason was given" if entry.status == "FAILED" else None),
+        at=entry.at,
+    ).json(recommendation=entry.recommendation)
     before = await queries.one(conn, _SQL["run"], params, Before)
     if before is not None:
         await tell_cleared(conn, tenant, run_id, before, entry.at)
@@ -52,22 +63,6 @@ async def write_run(
     return _expected(stored, f"run {run_id} at version {entry.version}")
 
 
-def run_params(tenant: str, run_id: UUID, entry: RunEntry) -> queries.Writing:
-    """A run's row as its query has it."""
-    return queries.Writing(
-        tenant=tenant,
-        run_id=run_id,
-        version=entry.version,
-        status=entry.status,
-        turn=entry.turn,
-        current_node=entry.current_node,
-        loop_count=entry.loop_count,
-        outcome=entry.outcome,
-        failure=entry.failure or ("no reason was given" if entry.status == "FAILED" else None),
-        at=entry.at,
-    ).json(recommendation=entry.recommendation)
-
-
 def _expected(stored: _Stored | None, what: str) -> WriteResult:
     if stored is not None and (stored.same or stored.terminal or stored.newer):
         return NOOP
@@ -76,20 +71,7 @@ def _expected(stored: _Stored | None, what: str) -> WriteResult:
 
 async def write_context(conn: Connection, tenant: str, run_id: UUID, entry: ContextEntry) -> WriteResult:
     """One output of a node; a higher version at the same path and key takes its place."""
-    params = context_params(tenant, run_id, entry)
-    if await queries.run(conn, _SQL["context"], params):
-        return WRITTEN
-    stored = await queries.one(conn, _SQL["context_stored"], params, _Stored)
-    if stored is not None and stored.newer:
-        data = {"key": entry.key, "version": entry.version, "stored": stored.version}
-        await add_locked(conn, tenant, run_id, entry.path, f"context_stale:{entry.key}:{entry.version}", data, entry.at)
-        return STALE
-    return _expected(stored, f"context {entry.key!r} of {entry.path} of run {run_id}")
-
-
-def context_params(tenant: str, run_id: UUID, entry: ContextEntry) -> queries.Writing:
-    """An output as its query has it."""
-    return queries.Writing(
+    params = queries.Writing(
         tenant=tenant,
         context_id=ids.derived_id(run_id, entry.path, f"context:{entry.key}"),
         run_id=run_id,
@@ -98,6 +80,14 @@ def context_params(tenant: str, run_id: UUID, entry: ContextEntry) -> queries.Wr
         version=entry.version,
         at=entry.at,
     ).json(value=entry.value)
+    if await queries.run(conn, _SQL["context"], params):
+        return WRITTEN
+    stored = await queries.one(conn, _SQL["context_stored"], params, _Stored)
+    if stored is not None and stored.newer:
+        data = {"key": entry.key, "version": entry.version, "stored": stored.version}
+        await add_locked(conn, tenant, run_id, entry.path, f"context_stale:{entry.key}:{entry.version}", data, entry.at)
+        return STALE
+    return _expected(stored, f"context {entry.key!r} of {entry.path} of run {run_id}")
 
 
 async def write_step(conn: Connection, tenant: str, run_id: UUID, entry: StepEntry) -> WriteResult:

@@ -203,15 +203,15 @@ class _Passage:
         return await chains.write(conn, link)
 
     def _link(self, done: tuple[DueCall, Attempt, End] | None, due: DueCall | None) -> Link:
-        events, outputs, run = self._walk.untold()
+        events, output, run = self._walk.untold()
         return Link(
             tenant=self._segment.owner.tenant,
             run_id=self._owner,
             events=events,
-            outputs=outputs,
+            output=output,
             run=run,
             done=None if done is None else done[1].result("COMPLETED", done[2].result),
-            turn=0 if done is None else done[0].call.turn,
+            done_turn=0 if done is None else done[0].call.turn,
             next=None if due is None else claim_of(due.call, due.tool, due.arguments),
         )
 

@@ -47,7 +47,7 @@ class Walk:
         self._began = ""
         self._full = False
         self._events: list[EventEntry] = []
-        self._outputs: list[ContextEntry] = []
+        self._output: ContextEntry | None = None
         self._run: RunEntry | None = None
         self._visits: list[Passed] = []
         self._begun = ""
@@ -117,7 +117,7 @@ class Walk:
         assert node is not None
         path, at = tracing.path_of(command), _now()  # type: ignore[arg-type]  # it is due, as the line above says
         self._events.append(EventEntry(path, "agent.tool_completed", at, {"name": node.tool, "error": None}))
-        self._outputs.append(ContextEntry(path, node.output_key or node.id, state.visits[node.id], result, at))
+        self._output = ContextEntry(path, node.output_key or node.id, state.visits[node.id], result, at)
         self._bytes += len(dumps(result))
         self._leave(commands.Returned(result), result)
 
@@ -148,10 +148,10 @@ class Walk:
         """What would be told is written already."""
         self.untold()
 
-    def untold(self) -> tuple[list[EventEntry], list[ContextEntry], RunEntry | None]:
+    def untold(self) -> tuple[list[EventEntry], ContextEntry | None, RunEntry | None]:
         """What is to be told, and is not held any longer."""
-        made = self._events, self._outputs, self._run
-        self._events, self._outputs, self._run = [], [], None
+        made = self._events, self._output, self._run
+        self._events, self._output, self._run = [], None, None
         return made
 
     def reply(self, visits: int | None = None, *, tried: bool = False) -> SegmentReply:

@@ -16,23 +16,6 @@ insert into agent_ops.agent_step_attempts (tenant, step_id, attempt, run_id, sta
 select %(tenant)s, %(step_id)s, attempt, %(run_id)s, clock_timestamp() from taken
 returning attempt
 
--- Only where nothing stands yet, and the run has not ended: whoever finds a row looks at it.
--- name: claim_first
-with taken as (
-    insert into agent_ops.agent_steps (
-        tenant, step_id, run_id, path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, cleaned,
-        started_at, updated_at)
-    select %(tenant)s, %(step_id)s, %(run_id)s, %(path)s, %(kind)s, %(name)s, %(node)s, %(turn)s, %(tool_version)s,
-           %(arguments)s, %(hash)s, 'STARTED', 1, %(cleaned)s, clock_timestamp(), clock_timestamp()
-    from agent_ops.agent_runs
-    where tenant = %(tenant)s and run_id = %(run_id)s and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-    on conflict (tenant, step_id) do nothing
-    returning attempt
-)
-insert into agent_ops.agent_step_attempts (tenant, step_id, attempt, run_id, started_at)
-select %(tenant)s, %(step_id)s, attempt, %(run_id)s, clock_timestamp() from taken
-returning attempt
-
 -- name: read_back
 select state, hash, attempt, result, error from agent_ops.agent_steps
 where tenant = %(tenant)s and step_id = %(step_id)s
