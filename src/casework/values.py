@@ -136,6 +136,11 @@ def instant(value: datetime, field: str = "value") -> str:
         raise UnserialisableError(field, "datetime outside of the years 1 to 9999 in UTC") from None
 
 
+def holdable(text: str) -> bool:
+    """Whether `clean` would leave the text as it is."""
+    return _UNHOLDABLE.search(text) is None
+
+
 def clean(value: Plain) -> Cleaned:
     """`value` without the characters and numbers that PostgreSQL cannot hold (see the module)."""
     if isinstance(value, str):
@@ -237,6 +242,44 @@ def _exact(digits: str) -> Decimal:
 
 def _no_number(name: str) -> Plain:
     raise ValueError(f"{name} is no JSON number")
+
+
+def settled(value: Any) -> Plain:
+    """`value` as it is read back where it is written: `loads(dumps(value))`, a copy that shares nothing with it.
+
+    Raises:
+        UnserialisableError: as `dumps`.
+    """
+    made = _settled(value, 0)
+    return loads(dumps(value)) if made is _OTHERWISE else made
+
+
+_OTHERWISE: Any = object()
+"""A value that JSON changes, or may."""
+
+
+def _settled(value: Any, depth: int) -> Any:
+    """A copy of what comes through JSON as it went in, and `_OTHERWISE` for all else."""
+    kind = type(value)
+    if kind is str:
+        return value if holdable(value) else _OTHERWISE
+    if kind is int:
+        return value if value.bit_length() <= _DIGITS_IN_A_ROW else _OTHERWISE
+    if value is None or kind is bool:
+        return value
+    if depth > ENTRY_DEPTH:
+        return _OTHERWISE
+    if kind is list:
+        items = [_settled(item, depth + 1) for item in value]
+        return _OTHERWISE if _OTHERWISE in items else items
+    return _settled_object(value, depth + 1) if kind is dict else _OTHERWISE
+
+
+def _settled_object(value: dict[Any, Any], depth: int) -> Any:
+    if not all(type(key) is str and holdable(key) for key in value):
+        return _OTHERWISE
+    made = {key: _settled(value[key], depth) for key in sorted(value)}
+    return _OTHERWISE if _OTHERWISE in made.values() else made
 
 
 def bounded(value: Any, field: str, limit: int = ENTRY_BYTES, depth: int = ENTRY_DEPTH) -> Plain:

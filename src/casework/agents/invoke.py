@@ -11,7 +11,8 @@ Each call runs in a daemon thread of its own, with the caller's context variable
 that thread. So a tool that blocks holds up nobody else's heartbeat, nor the end of the worker. A thread cannot be
 stopped: after the deadline an async tool is cancelled, and what still comes is dropped here. An async client belongs to
 the loop that opened it: open it inside the tool. Two things stay on the worker's loop, whose database connections they
-use: a transactional tool, and the reading behind `ctx.policy`.
+use: a transactional tool, and the reading behind `ctx.policy`; and a tool that is declared inline, for which a thread
+would cost many times what it does. Nothing can stop that one; past its deadline what it returns does not count.
 
 Texts of errors are bounded, and secrets in them struck (`scrub`).
 """
@@ -24,6 +25,7 @@ import contextvars
 import inspect
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -51,7 +53,7 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
         RetryableError: passing trouble, the deadline, or an exception that nobody knows; try the operation again.
         FatalError: the run cannot go on, or the result has no plain form.
     """
-    deadline = asyncio.timeout(tool.timeout)
+    deadline = _Lookback(tool.timeout) if tool.inline else asyncio.timeout(tool.timeout)
     try:
         kwargs = tool.bind(arguments)
         async with deadline:
@@ -60,6 +62,8 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
         raise
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        if isinstance(error, KeyboardInterrupt) and tool.inline:  # no thread keeps it from those it is meant for
             raise
         # `from None`: the original may hold a secret in its text.
         raise _sorted(tool, error, expired=deadline.expired()) from None
@@ -87,9 +91,31 @@ async def _verify_or_act(tool: Tool, ctx: ToolContext, kwargs: dict[str, Any], b
 async def _call(function: Callable[..., Any], tool: Tool, ctx: ToolContext, kwargs: dict[str, Any]) -> Any:
     if tool.repeat is Repeat.TRANSACTIONAL:
         return await function(*_first(tool, ctx), **kwargs)
+    if tool.inline:
+        return function(*_first(tool, ctx), **kwargs)
     if ctx.policies is not None:
         ctx = replace(ctx, policies=_PolicyOfLoop(ctx.policies, asyncio.get_running_loop()))
     return await _apart(lambda: function(*_first(tool, ctx), **kwargs))
+
+
+class _Lookback:
+    """A deadline for what nothing can stop: it is looked at when that is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = 0.0
+        self._expired = False
+
+    async def __aenter__(self) -> None:
+        self._began = time.monotonic()
+
+    async def __aexit__(self, kind: object, _error: object, _trace: object) -> None:
+        if kind is None and time.monotonic() - self._began > self._seconds:
+            self._expired = True
+            raise TimeoutError
+
+    def expired(self) -> bool:
+        return self._expired
 
 
 def _first(tool: Tool, ctx: ToolContext) -> tuple[ToolContext, ...]:
@@ -219,7 +245,8 @@ def _told(text: str) -> str:
 def _plain_result(tool: Tool, result: Any) -> Plain:
     try:
         made = plain(result, f"result of {tool.name}")
-        dumps(made)
+        if isinstance(made, (dict, list)):
+            dumps(made)
     except UnserialisableError as error:
         raise FatalError(f"Tool '{tool.name}': {error}") from error
     except Exception as error:  # noqa: BLE001 - what a class of the tool's own may raise when it is read

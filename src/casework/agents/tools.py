@@ -96,6 +96,7 @@ class Tool:
     timeout: float
     signature: Signature
     verify: Callable[..., Happened | Awaitable[Happened | None] | None] | None = None
+    inline: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as it was written; nothing is checked, timed or recorded."""
@@ -128,6 +129,7 @@ def tool(
     verify: Callable[..., Any] | None = None,
     timeout: float = 30.0,
     name: str | None = None,
+    inline: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function, sync or async.
 
@@ -135,7 +137,9 @@ def tool(
     description. `version` belongs to the stored result: raise it when old results are no longer good. `effects=False`
     says that the tool only reads; with effects, `repeat` is required. `verify` takes the tool's own parameters. A keyed
     or transactional tool takes a context, else it could not pass its key or use its connection. `timeout` is the
-    deadline of one attempt in seconds, under 60.
+    deadline of one attempt in seconds, under 60. `inline` says that the function only computes, in well under a
+    millisecond: it is called where its caller runs, without the thread that every other tool has, so nothing else
+    moves meanwhile and its deadline is looked at when it returns. It cannot be async, nor have effects.
 
     Raises:
         ToolDeclarationError: the declaration or the signature is not safe or not complete; says what to change.
@@ -149,6 +153,7 @@ def tool(
         _check_name(label)
         kind = _check_repeat(label, effects, repeat, verify)
         _check_body(label, function, kind, timeout, version)
+        _check_inline(label, function, inline, effects)
         signature = read_signature(label, function, ToolContext)
         _check_context(label, kind, signature)
         _check_verify(label, verify, signature)
@@ -162,6 +167,7 @@ def tool(
             timeout=timeout,
             signature=signature,
             verify=verify,
+            inline=inline,
         )
 
     return register
@@ -228,6 +234,15 @@ def _check_body(name: str, function: Callable[..., Any], kind: Repeat, timeout: 
         raise ToolDeclarationError(
             f"Tool '{name}' is transactional and not `async def`. Its connection is an async one: make it async.",
             field="function",
+        )
+
+
+def _check_inline(name: str, function: Callable[..., Any], inline: bool, effects: bool) -> None:
+    if inline and (effects or inspect.iscoroutinefunction(function)):
+        raise ToolDeclarationError(
+            f"Tool '{name}' is inline, and {'has effects' if effects else 'is async'}. Only a plain function that "
+            "computes may be: pass effects=False and write `def`, or leave inline out.",
+            field="inline",
         )
 
 

@@ -23,6 +23,7 @@ from casework.graph.commands import (
     Command,
     Complete,
     Decided,
+    Due,
     Ended,
     Evaluate,
     Evaluated,
@@ -42,7 +43,7 @@ from casework.graph.commands import (
 )
 from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, BranchSpec, Edge, Node, Vertex
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
-from casework.values import Plain, dumps, loads
+from casework.values import dumps, settled
 
 __all__ = [
     "Answered",
@@ -89,7 +90,7 @@ def start(spec: AiWorkflowSpec, input: Any, *, turn_limit: int = DEFAULT_TURN_LI
     Raises:
         UnserialisableError: `input` is not plain.
     """
-    context = {"input": _settled(input), "review": {}, "errors": {}}
+    context = {"input": settled(input), "review": {}, "errors": {}}
     return _enter(spec, EngineState(turn_limit=turn_limit, context=context), spec.initial_node)
 
 
@@ -125,10 +126,15 @@ def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
         return Complete(state.outcome, state.output)
     if state.ended == "FAILED":
         return Fail(state.reason or "", state.current_node)
-    node = _current(spec, state)
+    return _due(spec, state, _current(spec, state))
+
+
+def _due(spec: AiWorkflowSpec, state: EngineState, node: Node) -> Due:
     visit = state.visits.get(node.id, 0)
     if node.type == "CONDITION":
         return Evaluate(node.id, visit, node.expression or "")
+    if node.type == "TOOL":
+        return RunTool(node.id, visit)
     if node.type in FANS:
         return RunBranches(node.id, visit, _branches(state, node), node.max_parallel or MAX_PARALLEL)
     render = visit == 1 or state.words is None
@@ -218,12 +224,8 @@ def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | N
     turn = state.turn + node.speaks
     if turn > state.turn_limit:
         return _fail(state, f"turn limit {state.turn_limit} is reached before node {target!r}")
-    visits = {**state.visits, target: state.visits.get(target, 0) + 1}
-    words = words if node.speaks else None
-    entered = replace(
-        state, current_node=target, visits=visits, loop_count=state.loop_count + 1, turn=turn, words=words
-    )
-    return entered, pending(spec, entered)
+    entered = state.entered(target, turn, words if node.speaks else None)
+    return entered, _due(spec, entered, node)
 
 
 def _follow(spec: AiWorkflowSpec, state: EngineState, edge: Edge | None, words: str | None = None) -> Step:
@@ -266,10 +268,7 @@ def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joine
 
 def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
     if node.output_key is not None or node.type != "WAIT":
-        value = _settled(value)
-        context = {**state.context, node.output_key or node.id: value}
-        answer = value if node.type == "AGENT" else state.answer
-        state = replace(state, context=context, output=value, answer=answer)
+        state = state.stored(node.output_key or node.id, settled(value), answers=node.type == "AGENT")
     ways = spec.ways(node.id)
     try:
         edge = next((edge for edge in ways if _matches(edge, state.context)), None)
@@ -327,8 +326,3 @@ def _complete(state: EngineState) -> Step:
 def _fail(state: EngineState, reason: str) -> Step:
     state = replace(state, ended="FAILED", reason=reason, words=None)
     return state, Fail(reason, state.current_node)
-
-
-def _settled(value: Any) -> Plain:
-    # Through JSON and back: what is stored now equals what is read after a roll-over.
-    return loads(dumps(value))

@@ -14,7 +14,7 @@ Bounds: the source is at most 1,000 bytes with at most 8 macros, because the run
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -23,7 +23,7 @@ from itertools import product
 from typing import Any
 
 from casework.errors import ExpressionError
-from casework.values import Plain, clean, plain
+from casework.values import ENTRY_DEPTH, Plain, clean, holdable, plain
 
 MAX_SOURCE = 1000
 """Longest expression, in bytes."""
@@ -44,7 +44,7 @@ def check(source: str, names: Collection[str]) -> None:
     Raises:
         ExpressionError: says where, and lists the names there are.
     """
-    found = _compile(source, _used(source, names), tuple(sorted(names))).return_type().name()
+    found = _compile(source, _used(source, names), names).return_type().name()
     if found not in ("BOOL", "DYN"):
         raise ExpressionError(f"{_shown(source)} gives {found}, not true or false. Compare it with something.")
 
@@ -55,7 +55,7 @@ def check_parses(source: str, names: Collection[str]) -> None:
     Raises:
         ExpressionError: as `check`.
     """
-    _compile(source, _used(source, names), tuple(sorted(names)))
+    _compile(source, _used(source, names), names)
 
 
 def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
@@ -66,15 +66,18 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     """
     names = {**context, "context": context}
     used = _used(source, names)
-    program = _compile(source, used, tuple(sorted(names)))
+    program = _compile(source, used, names)
     try:
         value = program.eval(data={name: _told(names[name]) for name in used})
     except RuntimeError as error:  # what stops an evaluation from outside, as its iteration budget does
         raise ExpressionError(f"{_shown(source)} fails: {error}. Let a tool compute it.") from None
+    found = value.plain_value()
+    if found is True or found is False:  # nearly all that is asked for, and no error
+        return found
     if value.type() == _cel().Type.ERROR:
-        said = str(value.plain_value())
+        said = str(found)
         raise ExpressionError(f"{_shown(source)} fails: {said}.{_advice(said)}")
-    return value.plain_value()
+    return found
 
 
 def holds(source: str, context: Mapping[str, Any]) -> bool:
@@ -118,19 +121,28 @@ def _advice(said: str) -> str:
 
 
 def _used(source: str, names: Collection[str]) -> tuple[str, ...]:
-    # Words inside text literals count too: a name too many is given, none too few.
-    return tuple(sorted(set(_IDENTIFIER.findall(source)) & set(names)))
+    return tuple([word for word in _words(source) if word in names])
 
 
 @lru_cache(maxsize=1024)
-def _compile(source: str, used: tuple[str, ...], known: tuple[str, ...]) -> Any:
+def _words(source: str) -> tuple[str, ...]:
+    # Words inside text literals count too: a name too many is given, none too few.
+    return tuple(sorted(set(_IDENTIFIER.findall(source))))
+
+
+def _compile(source: str, used: tuple[str, ...], known: Collection[str]) -> Any:
+    try:
+        return _program(source, used)
+    except RuntimeError as error:
+        raise ExpressionError(_refusal(source, str(error), sorted(known))) from None
+
+
+@lru_cache(maxsize=1024)
+def _program(source: str, used: tuple[str, ...]) -> Any:
     _bounded(source)
     cel = _cel()
     environment = cel.NewEnv(variables=dict.fromkeys(used, cel.Type.DYN), functions=[_compare_declaration()])
-    try:
-        return environment.compile(source)
-    except RuntimeError as error:
-        raise ExpressionError(_refusal(source, str(error), known)) from None
+    return environment.compile(source)
 
 
 def _bounded(source: str) -> None:
@@ -144,7 +156,7 @@ def _bounded(source: str) -> None:
         raise ExpressionError(f"{_shown(source)} uses {macros} macros; at most {MAX_MACROS}. Let a tool compute it.")
 
 
-def _refusal(source: str, said: str, known: tuple[str, ...]) -> str:
+def _refusal(source: str, said: str, known: Iterable[str]) -> str:
     match = _WHERE.search(said)
     where, what = (f" at line {match[1]}, column {match[2]}", match[3]) if match else ("", said.split("\n", 1)[0])
     if "undeclared reference" in what:
@@ -158,7 +170,29 @@ def _shown(source: str) -> str:
 
 def _told(value: Any) -> Any:
     """`value` as CEL is told it (see the module): nothing loses a digit, NUL and half characters are replaced."""
-    return _without_floats(clean(plain(value)).value)
+    made = _told_quickly(value, 0)
+    return _without_floats(clean(plain(value)).value) if made is _OTHERWISE else made
+
+
+_OTHERWISE: Any = object()
+"""A value that CEL is not told as it is, or may not be."""
+
+
+def _told_quickly(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind is int:
+        return value if value in _INT64 else _OTHERWISE
+    if kind is str:
+        return value if holdable(value) else _OTHERWISE
+    if value is None or kind is bool:
+        return value
+    if kind is dict and depth < ENTRY_DEPTH and all(type(key) is str and holdable(key) for key in value):
+        members = {key: _told_quickly(item, depth + 1) for key, item in value.items()}
+        return _OTHERWISE if _OTHERWISE in members.values() else members
+    if kind is list and depth < ENTRY_DEPTH:
+        items = [_told_quickly(item, depth + 1) for item in value]
+        return _OTHERWISE if _OTHERWISE in items else items
+    return _OTHERWISE
 
 
 def _without_floats(value: Plain) -> Any:

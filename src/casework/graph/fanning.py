@@ -26,7 +26,7 @@ from casework.graph.commands import (
     Work,
 )
 from casework.graph.manifests import Node, Vertex
-from casework.values import Plain, dumps, loads, shortened
+from casework.values import Plain, settled, shortened
 
 MAX_ITEMS = 1000
 """Most items of a MAP."""
@@ -76,7 +76,7 @@ def branches(node: Node, context: Mapping[str, Any], turn: int, words: str | Non
 
 def _items(node: Node, context: Mapping[str, Any]) -> list[Plain]:
     try:
-        found = loads(dumps(expressions.value_of(node.items or "", context)))
+        found = settled(expressions.value_of(node.items or "", context))
     except UnserialisableError as error:
         raise ExpressionError(f"items: {error}") from None
     if not isinstance(found, list):

@@ -161,7 +161,7 @@ class Node(Vertex):
             return value if value.keys() & {"maxParallel", "max_parallel"} else {**value, "maxParallel": MAX_PARALLEL}
         return value
 
-    @property
+    @cached_property
     def speaks(self) -> bool:
         """Whether a visit starts a turn of an agent, its own or that of a branch."""
         return self.type == "AGENT" or any(branch.type == "AGENT" for branch in self.branches or ())
@@ -202,11 +202,12 @@ class AiWorkflowSpec(Part):
         return {node.id: node for node in self.nodes}
 
     @cached_property
-    def _ways(self) -> dict[str, tuple[Edge, ...]]:
-        ways: dict[str, list[Edge]] = {}
+    def _ways(self) -> dict[tuple[str, bool], tuple[Edge, ...]]:
+        """The edges out of a node, those for its success (False) and those for its failure (True)."""
+        ways: dict[tuple[str, bool], list[Edge]] = {}
         for edge in self.edges:
-            ways.setdefault(edge.source, []).append(edge)
-        return {source: tuple(edges) for source, edges in ways.items()}
+            ways.setdefault((edge.source, edge.on_error), []).append(edge)
+        return {key: tuple(edges) for key, edges in ways.items()}
 
     def node(self, node_id: str) -> Node | None:
         """The node of that id, or None."""
@@ -214,15 +215,15 @@ class AiWorkflowSpec(Part):
 
     def ways(self, node_id: str) -> tuple[Edge, ...]:
         """The edges out of a node that are followed when it succeeds, in order."""
-        return tuple(edge for edge in self._ways.get(node_id, ()) if not edge.on_error)
+        return self._ways.get((node_id, False), ())
 
     def rescues(self, node_id: str) -> tuple[Edge, ...]:
         """All onError edges out of a node; only the first is followed."""
-        return tuple(edge for edge in self._ways.get(node_id, ()) if edge.on_error)
+        return self._ways.get((node_id, True), ())
 
     def rescue(self, node_id: str) -> Edge | None:
         """The edge that is followed when the node fails, or None."""
-        return next((edge for edge in self._ways.get(node_id, ()) if edge.on_error), None)
+        return next(iter(self.rescues(node_id)), None)
 
     @cached_property
     def vertices(self) -> tuple[Vertex, ...]:

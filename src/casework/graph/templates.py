@@ -130,18 +130,24 @@ def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
         return [_render_all(item, context, depth + 1) for item in value]
     if not isinstance(value, str):
         return value
-    if match := _PATH.fullmatch(value):
-        return _at(match[1], value, context)
-    return render(value, context)
+    path = _path(value)
+    return render(value, context) if path is None else _at(path, value, context)
 
 
-def _at(path: str, source: str, context: Mapping[str, Any]) -> Plain:
+@lru_cache(maxsize=1024)
+def _path(source: str) -> tuple[str | int, ...] | None:
+    """The names and indexes of a text that is only one path; None for any other."""
+    match = _PATH.fullmatch(source)
+    return None if match is None else tuple(name or int(index) for name, index in _PART.findall(match[1]))
+
+
+def _at(path: tuple[str | int, ...], source: str, context: Mapping[str, Any]) -> Plain:
     found: Any = context
-    for name, index in _PART.findall(path):
+    for step in path:
         try:
-            found = found[name] if name else found[int(index)]
+            found = found[step]
         except (KeyError, IndexError, TypeError):
-            raise ExpressionError(f"{_shown(source)} fails: there is no {name or index!r} in the context.") from None
+            raise ExpressionError(f"{_shown(source)} fails: there is no {str(step)!r} in the context.") from None
     return plain(found)
 
 

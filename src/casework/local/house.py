@@ -13,6 +13,7 @@ from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
 from casework.graph.tracing import TraceStep
 from casework.local.outside import Outside
 from casework.policy.limits import PolicySource
+from casework.tasktree import Commander
 from casework.trees.definition import FreeTree
 from casework.trees.local import LocalModel
 
@@ -40,7 +41,7 @@ class House:
 
 @dataclass(frozen=True)
 class LocalEnd:
-    """How a local run ended. `drawing` is the tree as text; `subs` are the ends of sub-workflows by path."""
+    """How a local run ended. `tree` is what was run; `subs` are the ends of sub-workflows by path."""
 
     status: Literal["COMPLETED", "FAILED"]
     outcome: str | None = None
@@ -48,8 +49,13 @@ class LocalEnd:
     reason: str | None = None
     state: EngineState | None = None
     trace: tuple[TraceStep, ...] = ()
-    drawing: str = ""
+    tree: Commander | None = field(default=None, compare=False, repr=False)
     subs: Mapping[str, LocalEnd] = field(default_factory=dict)
+
+    @property
+    def drawing(self) -> str:
+        """The tree as text, drawn when it is asked for: to draw a visit costs as much as to make it."""
+        return "" if self.tree is None else self.tree.render()
 
 
 class VisitFailedError(Exception):

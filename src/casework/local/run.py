@@ -15,9 +15,9 @@ from casework.graph.bundle import PinnedWorkflow
 from casework.graph.json_schemas import misfits
 from casework.graph.tracing import TraceStep
 from casework.local.calls import Calls
-from casework.local.house import House, LocalEnd, VisitFailedError
+from casework.local.house import House, LocalEnd
 from casework.local.visits import LocalFile, LocalVisit
-from casework.tasktree import Commander, NodeFailedError, submit
+from casework.tasktree import Commander, NodeFailedError, NodeTerminatedError, submit
 from casework.trees.bundle import Pinned, PinnedTree, pinned_from_plain
 from casework.trees.local import LocalContext
 from casework.values import Plain
@@ -40,7 +40,10 @@ async def run_local(
 
 
 class _Walk:
-    """One run of a graph."""
+    """One run of a graph.
+
+    No driver waits for the visits: each, when it is over, goes on to the next. So a step costs one Job, and no wait.
+    """
 
     def __init__(
         self, house: House, pinned: PinnedWorkflow, given: Mapping[str, Plain], run_id: UUID, within: str
@@ -51,44 +54,57 @@ class _Walk:
         self._given = dict(given)
         self._run_id = run_id
         self._within = within
+        self._spec = pinned.workflow.spec
         self._file = LocalFile(house, pinned, run_id, calls, self._sub_run)
         self._trace: list[TraceStep] = []
         self._subs: dict[str, LocalEnd] = {}
+        self._fault: FatalError | None = None
+        self._error: BaseException | None = None
 
     async def to_end(self) -> LocalEnd:
         """Walk; a fault that no edge may catch ends the run FAILED."""
-        spec = self._pinned.workflow.spec
-        state, command = engine.start(spec, self._given, turn_limit=self._house.turn_limit)
-        tree = Commander()
-        fault: str | None = None
-        async with tree:
-            while not isinstance(command, (commands.Complete, commands.Fail)):
-                try:
-                    outcome = await self._visit(state, command)
-                except FatalError as error:
-                    fault = str(error)
-                    break
-                state, command = engine.advance(spec, state, outcome)
-        return self._end(state, command, fault, tree.render())
+        self._state, self._command = engine.start(self._spec, self._given, turn_limit=self._house.turn_limit)
+        self._tree = Commander(isolate=True)  # a visit that failed is an outcome; it is drawn as what it is
+        async with self._tree:
+            self._context = contextvars.copy_context()
+            self._submit()
+        return self._end()
 
-    async def _visit(self, state: engine.EngineState, command: commands.Due) -> commands.Outcome:
-        visit = LocalVisit(self._file, state, command)
-        submit(visit)
+    def _submit(self) -> None:
+        command = self._command
+        if not isinstance(command, (commands.Complete, commands.Fail)):
+            visit = LocalVisit(self._file, self._state, command, self._over)
+            self._context.run(submit, visit)  # not in that of the visit before, which may have set variables
+
+    def _over(self, command: commands.Due, outcome: commands.Outcome | BaseException | None) -> None:
+        """Take the outcome of the visit that is due, and go on to the next; an error ends the run."""
+        if isinstance(outcome, FatalError):
+            self._fault = outcome
+            return
+        if outcome is None or isinstance(outcome, BaseException):
+            self._error = outcome
+            return
         try:
-            outcome: commands.Outcome = await visit
-        except VisitFailedError as error:
-            outcome = commands.NodeFailed(str(error))
-        for step in tracing.steps(command, outcome):
-            self._trace.append(step)
-            self._house.told(self._within, step)
-        return outcome
+            for step in tracing.steps(command, outcome):
+                self._trace.append(step)
+                self._house.told(self._within, step)
+            self._state, self._command = engine.advance(self._spec, self._state, outcome)
+            self._submit()
+        except BaseException as error:  # noqa: BLE001  # raised where the run ends, and not in a visit that is over
+            self._error = error
 
-    def _end(self, state: engine.EngineState, command: engine.Command, fault: str | None, drawing: str) -> LocalEnd:
-        common: dict[str, Any] = {"state": state, "trace": tuple(self._trace), "drawing": drawing, "subs": self._subs}
+    def _end(self) -> LocalEnd:
+        command, common = self._command, self._common()
         if isinstance(command, commands.Complete):
             return LocalEnd("COMPLETED", command.outcome, command.output, **common)
-        reason = command.told if isinstance(command, commands.Fail) else fault
-        return LocalEnd("FAILED", reason=reason, **common)
+        if isinstance(command, commands.Fail):
+            return LocalEnd("FAILED", reason=command.told, **common)
+        if self._fault is not None:
+            return LocalEnd("FAILED", reason=str(self._fault), **common)
+        raise self._error or NodeTerminatedError(f"{tracing.path_of(command)} was terminated and has no outcome.")
+
+    def _common(self) -> dict[str, Any]:
+        return {"state": self._state, "trace": tuple(self._trace), "tree": self._tree, "subs": self._subs}
 
     async def _sub_run(self, name: str, given: Mapping[str, Plain], path: str) -> LocalEnd:
         """A run of its own, with a tree of its own."""
@@ -110,5 +126,5 @@ async def _tree(house: House, pinned: PinnedTree, given: Mapping[str, Plain]) ->
     try:
         output = await commander.run(tree.job(context))
     except NodeFailedError as error:
-        return LocalEnd("FAILED", reason=str(error), drawing=commander.render())
-    return LocalEnd("COMPLETED", output=output, drawing=commander.render())
+        return LocalEnd("FAILED", reason=str(error), tree=commander)
+    return LocalEnd("COMPLETED", output=output, tree=commander)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -18,8 +18,10 @@ from casework.local import outside
 from casework.local.agents import Transcript, Turn
 from casework.local.calls import Calls
 from casework.local.house import House, LocalEnd, VisitFailedError
-from casework.tasktree import Job, TaskNode, current_node, handler
+from casework.tasktree import Job, NodeState, Stage, TaskNode, current_node, handler
 from casework.values import Plain
+
+Over = Callable[[Due, Outcome | BaseException | None], None]
 
 
 class SubRuns(Protocol):
@@ -50,13 +52,20 @@ class LocalFile:
 
 
 class LocalVisit(Job):
-    """One visit; its result is the outcome."""
+    """One visit; its result is the outcome.
 
-    def __init__(self, file: LocalFile, state: EngineState, command: Due) -> None:
+    `over` is told the command and the outcome, or the error that ends the run, as soon as nothing below the visit is
+    left to be done. It is not told where the visit is terminated.
+    """
+
+    __slots__ = ("_over", "command", "file", "place")
+
+    def __init__(self, file: LocalFile, state: EngineState, command: Due, over: Over) -> None:
         super().__init__(command.node)
         self.file = file
         self.place = state
         self.command = command
+        self._over = over
 
     async def task(self) -> TaskNode:
         """Continue outside the queue."""
@@ -65,6 +74,28 @@ class LocalVisit(Job):
     @handler
     async def work(self) -> Outcome:
         """The visit itself."""
+        try:
+            outcome = await self._outcome()
+        except VisitFailedError as error:
+            self._ends(commands.NodeFailed(str(error)))
+            raise
+        except Exception as error:
+            self._ends(error)
+            raise
+        self._ends(outcome)
+        return outcome
+
+    def _ends(self, outcome: Outcome | Exception) -> None:
+        if not self.children:
+            self._over(self.command, outcome)
+        else:  # what is below it may not have ended, and may fail it yet
+            self.on(Stage.AT_JOB_END, self._ended, outcome)
+
+    def _ended(self, outcome: Outcome | Exception) -> None:
+        spoilt = self.state is NodeState.EXCEPTION and not isinstance(outcome, (commands.NodeFailed, Exception))
+        self._over(self.command, self.exception if spoilt else outcome)
+
+    async def _outcome(self) -> Outcome:
         command = self.command
         if isinstance(command, commands.Evaluate):
             return engine.evaluate(command, self.place)
@@ -95,13 +126,14 @@ class LocalVisit(Job):
             raise VisitFailedError(str(error)) from error
 
     async def _carried_out(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
-        path, seen = current_node().path, engine.scope(self.place, branch)
+        seen = engine.scope(self.place, branch)
+        if isinstance(command, commands.RunTool):
+            arguments = templates.render_all(vertex.arguments or {}, seen)
+            return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
+        path = current_node().path
         match command:
             case commands.RunAgent():
                 return commands.Answered(await self._turn(vertex, command, branch, seen))
-            case commands.RunTool():
-                arguments = templates.render_all(vertex.arguments or {}, seen)
-                return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
             case commands.RunSubworkflow(workflow=name):
                 given = templates.render_all(vertex.arguments or {}, seen)
                 return _ended(await self.file.sub_run(name, given, path), name)

@@ -25,6 +25,8 @@ Script = Callable[[ModelRequest], ModelAnswer | Awaitable[ModelAnswer]]
 LocalModel = Script | LanguageModel
 RUN_ID = UUID(int=0)
 """The run that a tool sees."""
+_UNSEEN = ToolContext("local", RUN_ID, "", "")
+"""The context of a tool that takes none: to make one costs more than many a tool."""
 
 
 class LocalContext(TreeCalls):
@@ -104,9 +106,11 @@ async def call_once(
     Raises:
         ToldError, RetryableError, FatalError: as `invoke`.
     """
-    path = current_node().path
-    key = str(ids.step_id(run_id, path))
-    context = ToolContext("local", run_id, path, key, input=given, evidence=dict(evidence), policies=policies)
+    context = _UNSEEN
+    if tool.signature.takes_context:
+        path = current_node().path
+        key = str(ids.step_id(run_id, path))
+        context = ToolContext("local", run_id, path, key, input=given, evidence=dict(evidence), policies=policies)
     return await invoke(tool, context, arguments)
 
 
