@@ -53,7 +53,9 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
         RetryableError: passing trouble, the deadline, or an exception that nobody knows; try the operation again.
         FatalError: the run cannot go on, or the result has no plain form.
     """
-    deadline = _Lookback(tool.timeout) if tool.inline else asyncio.timeout(tool.timeout)
+    if tool.inline:
+        return await _inline(tool, ctx, arguments, before_act)
+    deadline = asyncio.timeout(tool.timeout)
     try:
         kwargs = tool.bind(arguments)
         async with deadline:
@@ -63,10 +65,28 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        if isinstance(error, KeyboardInterrupt) and tool.inline:  # no thread keeps it from those it is meant for
-            raise
         # `from None`: the original may hold a secret in its text.
         raise _sorted(tool, error, expired=deadline.expired()) from None
+    return _plain_result(tool, result)
+
+
+async def _inline(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: BeforeAct | None) -> Plain:
+    """As `invoke`, for a tool that is declared inline: nothing can stop it, so its deadline is looked at afterwards."""
+    try:
+        kwargs = tool.bind(arguments)
+        if before_act is not None:
+            await before_act()
+        began = time.monotonic()
+        result = tool.function(*_first(tool, ctx), **kwargs)
+        late = time.monotonic() - began > tool.timeout
+    except BaseException as error:
+        if isinstance(error, (GeneratorExit, KeyboardInterrupt)) or (
+            isinstance(error, asyncio.CancelledError) and _is_cancelled()
+        ):
+            raise
+        raise _sorted(tool, error, expired=False) from None
+    if late:
+        raise _sorted(tool, TimeoutError(), expired=True)
     return _plain_result(tool, result)
 
 
@@ -91,31 +111,9 @@ async def _verify_or_act(tool: Tool, ctx: ToolContext, kwargs: dict[str, Any], b
 async def _call(function: Callable[..., Any], tool: Tool, ctx: ToolContext, kwargs: dict[str, Any]) -> Any:
     if tool.repeat is Repeat.TRANSACTIONAL:
         return await function(*_first(tool, ctx), **kwargs)
-    if tool.inline:
-        return function(*_first(tool, ctx), **kwargs)
     if ctx.policies is not None:
         ctx = replace(ctx, policies=_PolicyOfLoop(ctx.policies, asyncio.get_running_loop()))
     return await _apart(lambda: function(*_first(tool, ctx), **kwargs))
-
-
-class _Lookback:
-    """A deadline for what nothing can stop: it is looked at when that is over."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._began = 0.0
-        self._expired = False
-
-    async def __aenter__(self) -> None:
-        self._began = time.monotonic()
-
-    async def __aexit__(self, kind: object, _error: object, _trace: object) -> None:
-        if kind is None and time.monotonic() - self._began > self._seconds:
-            self._expired = True
-            raise TimeoutError
-
-    def expired(self) -> bool:
-        return self._expired
 
 
 def _first(tool: Tool, ctx: ToolContext) -> tuple[ToolContext, ...]:

@@ -51,6 +51,8 @@ class Signature:
     model: type[BaseModel]
     parameters: Plain
     takes_context: bool
+    fields: tuple[str, ...]
+    """What the model calls the parameters, in their order."""
 
     def bind(self, tool: str, arguments: Plain) -> dict[str, Any]:
         """Typed keyword arguments.
@@ -58,7 +60,7 @@ class Signature:
         Raises:
             ToldError: `arguments` is no object or does not fit.
         """
-        if not isinstance(arguments, Mapping):
+        if not isinstance(arguments, (dict, Mapping)):
             raise ToldError(
                 f"{tool}: the arguments must be a JSON object, got {_shown(arguments)}. {_takes(self.names)}"
             )
@@ -66,7 +68,7 @@ class Signature:
             checked = self.model.model_validate(dict(arguments))
         except ValidationError as error:
             raise ToldError(_explain(tool, self.names, error)) from None
-        return {name: getattr(checked, f"f{i}") for i, name in enumerate(self.names)}
+        return {name: getattr(checked, field) for name, field in zip(self.names, self.fields, strict=True)}
 
 
 def read_signature(tool: str, function: Callable[..., Any], context: type) -> Signature:
@@ -81,7 +83,7 @@ def read_signature(tool: str, function: Callable[..., Any], context: type) -> Si
     own = parameters[1:] if takes_context else parameters
     fields = {f"f{i}": _field(tool, parameter, hints, context) for i, parameter in enumerate(own)}
     model = _model(tool, fields)
-    return Signature(tuple(p.name for p in own), model, _json_schema(tool, model), takes_context)
+    return Signature(tuple(p.name for p in own), model, _json_schema(tool, model), takes_context, tuple(fields))
 
 
 def _hints(tool: str, function: Callable[..., Any]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def start(spec: AiWorkflowSpec, input: Any, *, turn_limit: int = DEFAULT_TURN_LI
         UnserialisableError: `input` is not plain.
     """
     context = {"input": settled(input), "review": {}, "errors": {}}
-    return _enter(spec, EngineState(turn_limit=turn_limit, context=context), spec.initial_node)
+    return _enter(spec, EngineState(turn_limit=turn_limit, context=context), spec.initial_node, None)
 
 
 def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
@@ -102,10 +102,12 @@ def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
         UnserialisableError: the outcome's value is not plain.
     """
     node = _current(spec, state)
-    if isinstance(outcome, NodeFailed):
-        return _failed(spec, state, node, outcome.error)
     if node.type == "CONDITION" and isinstance(outcome, Evaluated):
         return _branched(spec, state, node, outcome.value)
+    if node.type == "TOOL" and isinstance(outcome, Returned):
+        return _stored(spec, state, node, outcome.result)
+    if isinstance(outcome, NodeFailed):
+        return _failed(spec, state, node, outcome.error)
     if node.type in FANS and isinstance(outcome, Joined):
         return _joined(spec, state, node, outcome)
     if isinstance(outcome, (Evaluated, Joined)) or node.type in ("CONDITION", *FANS):
@@ -215,16 +217,33 @@ def _current(spec: AiWorkflowSpec, state: EngineState) -> Node:
     return node
 
 
-def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | None = None) -> Step:
+def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | None) -> Step:
+    return _went(spec, state, target, words, state.context, state.output, state.answer)
+
+
+def _went(
+    spec: AiWorkflowSpec,
+    state: EngineState,
+    target: str,
+    words: str | None,
+    context: Mapping[str, Any],
+    output: Any,
+    answer: Any,
+) -> Step:
+    """Enter a node with what the one before it brought: a state is made once for both."""
     node = spec.node(target)
+    reason = None
+    speaks = node is not None and node.speaks
+    turn = state.turn + speaks
     if node is None:
-        return _fail(state, f"there is no node {target!r}")
-    if state.loop_count >= spec.max_loops:
-        return _fail(state, f"loop limit {spec.max_loops} is reached before node {target!r}")
-    turn = state.turn + node.speaks
-    if turn > state.turn_limit:
-        return _fail(state, f"turn limit {state.turn_limit} is reached before node {target!r}")
-    entered = state.entered(target, turn, words if node.speaks else None)
+        reason = f"there is no node {target!r}"
+    elif state.loop_count >= spec.max_loops:
+        reason = f"loop limit {spec.max_loops} is reached before node {target!r}"
+    elif turn > state.turn_limit:
+        reason = f"turn limit {state.turn_limit} is reached before node {target!r}"
+    if node is None or reason is not None:
+        return _fail(replace(state, context=context, output=output, answer=answer), reason or "")
+    entered = state.entered(target, turn, words if speaks else None, context, output, answer)
     return entered, _due(spec, entered, node)
 
 
@@ -267,16 +286,29 @@ def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joine
 
 
 def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
+    context, output, answer = state.context, state.output, state.answer
     if node.output_key is not None or node.type != "WAIT":
-        state = state.stored(node.output_key or node.id, settled(value), answers=node.type == "AGENT")
-    ways = spec.ways(node.id)
+        output = settled(value)
+        context = {**context, node.output_key or node.id: output}
+        answer = output if node.type == "AGENT" else answer
     try:
-        edge = next((edge for edge in ways if _matches(edge, state.context)), None)
+        edge = _way(spec, node, context)
     except ExpressionError as error:
+        state = replace(state, context=context, output=output, answer=answer)
         return _fail(state, f"no edge out of node {node.id!r} can be chosen: {error}")
-    if ways and edge is None:
+    if edge is not None and not edge.ends:
+        return _went(spec, state, edge.target, None, context, output, answer)
+    state = replace(state, context=context, output=output, answer=answer)
+    if edge is None and spec.ways(node.id):
         return _fail(state, f"no edge out of node {node.id!r} matches")
-    return _follow(spec, state, edge)
+    return _complete(state)
+
+
+def _way(spec: AiWorkflowSpec, node: Node, context: Mapping[str, Any]) -> Edge | None:
+    for edge in spec.ways(node.id):
+        if _matches(edge, context):
+            return edge
+    return None
 
 
 def _matches(edge: Edge, context: Mapping[str, Any]) -> bool:
@@ -290,10 +322,10 @@ def _branched(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) 
     if not isinstance(value, bool):
         return _failed(spec, state, node, f"the condition gave {value!r:.100}, not true or false")
     name = "true" if value else "false"
-    edge = next((edge for edge in spec.ways(node.id) if edge.condition.strip() == name), None)
-    if edge is None:
-        return _fail(state, f"no edge out of node {node.id!r} matches {name}")
-    return _follow(spec, state, edge)
+    for edge in spec.ways(node.id):
+        if edge.condition.strip() == name:
+            return _follow(spec, state, edge)
+    return _fail(state, f"no edge out of node {node.id!r} matches {name}")
 
 
 def _decided(spec: AiWorkflowSpec, state: EngineState, node: Node, made: Decided) -> Step:

@@ -23,6 +23,7 @@ from itertools import product
 from typing import Any
 
 from casework.errors import ExpressionError
+from casework.graph.comparisons import INT64, comparison
 from casework.values import ENTRY_DEPTH, Plain, clean, holdable, plain
 
 MAX_SOURCE = 1000
@@ -35,7 +36,6 @@ CONTEXT_NAMES = ("input", "review", "errors", "context")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"\.\s*(all|exists|exists_one|map|filter)\s*\(")
 _WHERE = re.compile(r"<input>:(\d+):(\d+):\s*(.*)")
-_INT64 = range(-(2**63), 2**63)
 
 
 def check(source: str, names: Collection[str]) -> None:
@@ -64,6 +64,9 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     Raises:
         ExpressionError: it does not compile, or its evaluation fails.
     """
+    quick = comparison(source)
+    if quick is not None and (answer := quick.decided(context)) is not None:
+        return answer
     names = {**context, "context": context}
     used = _used(source, names)
     program = _compile(source, used, names)
@@ -181,7 +184,7 @@ _OTHERWISE: Any = object()
 def _told_quickly(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind is int:
-        return value if value in _INT64 else _OTHERWISE
+        return value if value in INT64 else _OTHERWISE
     if kind is str:
         return value if holdable(value) else _OTHERWISE
     if value is None or kind is bool:
@@ -207,7 +210,7 @@ def number_text(value: Any) -> Any:
     """A number with digits to lose as text, without an exponent; a datetime in ISO-8601; all else as it is."""
     if isinstance(value, (Decimal, float)):
         return format(Decimal(repr(value)) if isinstance(value, float) else value, "f")
-    if isinstance(value, int) and not isinstance(value, bool) and value not in _INT64:
+    if isinstance(value, int) and not isinstance(value, bool) and value not in INT64:
         return str(value)
     return value.isoformat() if isinstance(value, date) else value
 

@@ -42,36 +42,21 @@ class EngineState:
     reason: str | None = None
     """Why the run FAILED."""
 
-    def entered(self, node: str, turn: int, words: str | None) -> EngineState:
-        """The state with one more visit, of `node`."""
-        # By place, as in `stored`: every step makes these two states, and `replace` takes four times as long.
+    def entered(
+        self, node: str, turn: int, words: str | None, context: Mapping[str, Any], output: Plain, answer: Plain
+    ) -> EngineState:
+        """The state with one more visit, of `node`, and with what the visit before it brought."""
+        # By place: every step makes such a state, and `replace` takes four times as long.
         return EngineState(
             node,
             {**self.visits, node: self.visits.get(node, 0) + 1},
             self.loop_count + 1,
             turn,
             self.turn_limit,
-            self.context,
-            self.answer,
-            self.output,
+            context,
+            answer,
+            output,
             words,
-            self.ended,
-            self.outcome,
-            self.reason,
-        )
-
-    def stored(self, key: str, value: Plain, *, answers: bool) -> EngineState:
-        """The state with `value` under `key` of its context, as its output, and where it `answers` as its answer."""
-        return EngineState(
-            self.current_node,
-            self.visits,
-            self.loop_count,
-            self.turn,
-            self.turn_limit,
-            {**self.context, key: value},
-            value if answers else self.answer,
-            value,
-            self.words,
             self.ended,
             self.outcome,
             self.reason,

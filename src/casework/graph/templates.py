@@ -124,14 +124,14 @@ def render_all(arguments: Plain, context: Mapping[str, Any]) -> Plain:
 def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
     if depth > MAX_ARGUMENTS_DEPTH:
         raise ExpressionError(f"Arguments are nested deeper than {MAX_ARGUMENTS_DEPTH}. Flatten them.")
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        path = _path(value)
+        return render(value, context) if path is None else _at(path, value, context)
+    if isinstance(value, (dict, Mapping)):  # the first is told at once, the second asks its registry
         return {key: _render_all(item, context, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_render_all(item, context, depth + 1) for item in value]
-    if not isinstance(value, str):
-        return value
-    path = _path(value)
-    return render(value, context) if path is None else _at(path, value, context)
+    return value
 
 
 @lru_cache(maxsize=1024)

@@ -23,9 +23,11 @@ def path_of(command: Due, branch: Branch | None = None) -> str:
 
 def steps(command: Due, outcome: Outcome) -> list[TraceStep]:
     """The steps of one visit: its branches in their order, then the visit itself."""
+    visit = TraceStep(path_of(command), type(command).__name__, type(outcome).__name__)
+    if not isinstance(command, RunBranches) or not isinstance(outcome, Joined):
+        return [visit]
     made: list[TraceStep] = []
-    if isinstance(command, RunBranches) and isinstance(outcome, Joined):
-        for branch, result in zip(command.branches, outcome.results, strict=True):
-            kinds = type(branch.command).__name__, type(result).__name__
-            made.append(TraceStep(path_of(command, branch), *kinds))
-    return [*made, TraceStep(path_of(command), type(command).__name__, type(outcome).__name__)]
+    for branch, result in zip(command.branches, outcome.results, strict=True):
+        kinds = type(branch.command).__name__, type(result).__name__
+        made.append(TraceStep(path_of(command, branch), *kinds))
+    return [*made, visit]

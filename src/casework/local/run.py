@@ -55,7 +55,7 @@ class _Walk:
         self._run_id = run_id
         self._within = within
         self._spec = pinned.workflow.spec
-        self._file = LocalFile(house, pinned, run_id, calls, self._sub_run)
+        self._file = LocalFile(house, pinned, run_id, calls, self._sub_run, self._over)
         self._trace: list[TraceStep] = []
         self._subs: dict[str, LocalEnd] = {}
         self._fault: FatalError | None = None
@@ -63,7 +63,7 @@ class _Walk:
 
     async def to_end(self) -> LocalEnd:
         """Walk; a fault that no edge may catch ends the run FAILED."""
-        self._state, self._command = engine.start(self._spec, self._given, turn_limit=self._house.turn_limit)
+        self._file.place, self._command = engine.start(self._spec, self._given, turn_limit=self._house.turn_limit)
         self._tree = Commander(isolate=True)  # a visit that failed is an outcome; it is drawn as what it is
         async with self._tree:
             self._context = contextvars.copy_context()
@@ -73,8 +73,9 @@ class _Walk:
     def _submit(self) -> None:
         command = self._command
         if not isinstance(command, (commands.Complete, commands.Fail)):
-            visit = LocalVisit(self._file, self._state, command, self._over)
-            self._context.run(submit, visit)  # not in that of the visit before, which may have set variables
+            self._context.run(
+                submit, LocalVisit(self._file, command)
+            )  # not in that of the visit before, which may have set variables
 
     def _over(self, command: commands.Due, outcome: commands.Outcome | BaseException | None) -> None:
         """Take the outcome of the visit that is due, and go on to the next; an error ends the run."""
@@ -88,7 +89,7 @@ class _Walk:
             for step in tracing.steps(command, outcome):
                 self._trace.append(step)
                 self._house.told(self._within, step)
-            self._state, self._command = engine.advance(self._spec, self._state, outcome)
+            self._file.place, self._command = engine.advance(self._spec, self._file.place, outcome)
             self._submit()
         except BaseException as error:  # noqa: BLE001  # raised where the run ends, and not in a visit that is over
             self._error = error
@@ -104,7 +105,7 @@ class _Walk:
         raise self._error or NodeTerminatedError(f"{tracing.path_of(command)} was terminated and has no outcome.")
 
     def _common(self) -> dict[str, Any]:
-        return {"state": self._state, "trace": tuple(self._trace), "tree": self._tree, "subs": self._subs}
+        return {"state": self._file.place, "trace": tuple(self._trace), "tree": self._tree, "subs": self._subs}
 
     async def _sub_run(self, name: str, given: Mapping[str, Plain], path: str) -> LocalEnd:
         """A run of its own, with a tree of its own."""

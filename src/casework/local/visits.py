@@ -33,15 +33,20 @@ class SubRuns(Protocol):
 
 
 class LocalFile:
-    """What the visits of one run share."""
+    """What the visits of one run share. `place` is where the run stands: one visit is under way at a time."""
 
-    def __init__(self, house: House, bundle: PinnedWorkflow, run_id: UUID, calls: Calls, sub_run: SubRuns) -> None:
+    place: EngineState
+
+    def __init__(
+        self, house: House, bundle: PinnedWorkflow, run_id: UUID, calls: Calls, sub_run: SubRuns, over: Over
+    ) -> None:
         self.house = house
         self.bundle = bundle
         self.spec = bundle.workflow.spec
         self.run_id = run_id
         self.calls = calls
         self.sub_run = sub_run
+        self.over = over
         self._transcripts: dict[str, Transcript] = {}
 
     def transcript(self, agent: str, branch: Branch | None) -> Transcript:
@@ -54,18 +59,16 @@ class LocalFile:
 class LocalVisit(Job):
     """One visit; its result is the outcome.
 
-    `over` is told the command and the outcome, or the error that ends the run, as soon as nothing below the visit is
-    left to be done. It is not told where the visit is terminated.
+    The file's `over` is told the command and the outcome, or the error that ends the run, as soon as nothing below the
+    visit is left to be done. It is not told where the visit is terminated.
     """
 
-    __slots__ = ("_over", "command", "file", "place")
+    __slots__ = ("command", "file")
 
-    def __init__(self, file: LocalFile, state: EngineState, command: Due, over: Over) -> None:
+    def __init__(self, file: LocalFile, command: Due) -> None:
         super().__init__(command.node)
         self.file = file
-        self.place = state
         self.command = command
-        self._over = over
 
     async def task(self) -> TaskNode:
         """Continue outside the queue."""
@@ -87,18 +90,18 @@ class LocalVisit(Job):
 
     def _ends(self, outcome: Outcome | Exception) -> None:
         if not self.children:
-            self._over(self.command, outcome)
+            self.file.over(self.command, outcome)
         else:  # what is below it may not have ended, and may fail it yet
             self.on(Stage.AT_JOB_END, self._ended, outcome)
 
     def _ended(self, outcome: Outcome | Exception) -> None:
         spoilt = self.state is NodeState.EXCEPTION and not isinstance(outcome, (commands.NodeFailed, Exception))
-        self._over(self.command, self.exception if spoilt else outcome)
+        self.file.over(self.command, self.exception if spoilt else outcome)
 
     async def _outcome(self) -> Outcome:
         command = self.command
         if isinstance(command, commands.Evaluate):
-            return engine.evaluate(command, self.place)
+            return engine.evaluate(command, self.file.place)
         node = self.file.spec.node(command.node)
         if node is None:
             raise FatalError(f"the workflow has no node {command.node!r}")
@@ -126,7 +129,7 @@ class LocalVisit(Job):
             raise VisitFailedError(str(error)) from error
 
     async def _carried_out(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
-        seen = engine.scope(self.place, branch)
+        seen = engine.scope(self.file.place, branch)
         if isinstance(command, commands.RunTool):
             arguments = templates.render_all(vertex.arguments or {}, seen)
             return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
@@ -154,7 +157,7 @@ class LocalVisit(Job):
         return await turn.answer(words)
 
     async def _decision(self, vertex: Vertex, command: commands.AwaitDecision, path: str) -> commands.Decided:
-        question = outside.question_of(vertex, command, path, self.place.answer)
+        question = outside.question_of(vertex, command, path, self.file.place.answer)
         made = await self.file.house.outside.decide(question)
         outside.check(question, made, self.file.run_id)
         return made

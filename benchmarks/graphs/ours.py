@@ -1,0 +1,77 @@
+"""Our loop: a TOOL node that counts and a CONDITION node that goes round again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from casework import App, tool
+from casework.agents.toolbox import Toolbox
+from casework.graph.admission import admit
+from casework.graph.bundle import PinnedWorkflow
+from casework.graph.manifests import AiWorkflow
+from casework.local.house import House
+from casework.local.outside import NobodyError
+from casework.local.run import run_local
+
+LOOP = "loop"
+MAX_LOOPS = 100_000
+
+
+@tool(effects=False, inline=True)
+def add_one(n: int) -> int:
+    """One more."""
+    return n + 1
+
+
+def manifest() -> AiWorkflow:
+    """The workflow. `begin` is visited once, so that there is a number to add to; its visit is no step that counts."""
+    nodes = [
+        {"id": "begin", "type": "TOOL", "tool": "add_one", "arguments": {"n": -1}, "outputKey": "n"},
+        {"id": "count", "type": "TOOL", "tool": "add_one", "arguments": {"n": "{{ n }}"}, "outputKey": "n"},
+        {"id": "more", "type": "CONDITION", "expression": "n < input.upto"},
+    ]
+    edges = [
+        {"from": "begin", "to": "count"},
+        {"from": "count", "to": "more"},
+        {"from": "more", "to": "count", "condition": "true"},
+        {"from": "more", "to": "end", "condition": "false"},
+    ]
+    spec = {"initialNode": "begin", "nodes": nodes, "edges": edges, "maxLoops": MAX_LOOPS}
+    return AiWorkflow.model_validate({"metadata": {"name": LOOP}, "spec": spec})
+
+
+app = App(tools=(add_one,), manifests=(manifest(),))
+
+
+class _Nobody:
+    """A loop asks nobody."""
+
+    async def decide(self, *_: Any) -> Any:
+        raise NobodyError("nobody is asked")
+
+    async def signal(self, *_: Any) -> Any:
+        raise NobodyError("nobody is asked")
+
+
+def _no_model(*_: Any) -> Any:
+    raise NobodyError("nobody is asked")
+
+
+def pinned() -> PinnedWorkflow:
+    """The loop, admitted once, as an application does at its start."""
+    return admit([manifest()], ["add_one"])[0]
+
+
+class Ours:
+    """The local driver: visits as Jobs of the task tree."""
+
+    def __init__(self) -> None:
+        self._pinned = pinned()
+        self._house = House(_Nobody(), _no_model, tools=Toolbox([add_one]))
+
+    def __call__(self, rounds: int) -> int:
+        """Run the loop to its end; the number of steps."""
+        end = asyncio.run(run_local(self._house, self._pinned, {"upto": rounds}))
+        assert (end.status, end.output, len(end.trace)) == ("COMPLETED", rounds, 2 * rounds + 1)
+        return 2 * rounds
