@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from casework import App, tool
+from casework import App, Repeat, ToolContext, tool
 from casework.agents.toolbox import Toolbox
 from casework.graph.admission import admit
 from casework.graph.bundle import PinnedWorkflow
@@ -15,6 +15,8 @@ from casework.local.outside import NobodyError
 from casework.local.run import run_local
 
 LOOP = "loop"
+APART = "loop-apart"
+"""The same loop with a tool whose effects are keyed: such a node never shares an activity with others."""
 MAX_LOOPS = 100_000
 
 
@@ -24,11 +26,17 @@ def add_one(n: int) -> int:
     return n + 1
 
 
-def manifest() -> AiWorkflow:
+@tool(repeat=Repeat.KEYED)
+def add_one_keyed(ctx: ToolContext, n: int) -> int:  # noqa: ARG001  # a keyed tool takes its key
+    """One more."""
+    return n + 1
+
+
+def manifest(name: str = LOOP, counter: str = "add_one") -> AiWorkflow:
     """The workflow. `begin` is visited once, so that there is a number to add to; its visit is no step that counts."""
     nodes = [
-        {"id": "begin", "type": "TOOL", "tool": "add_one", "arguments": {"n": -1}, "outputKey": "n"},
-        {"id": "count", "type": "TOOL", "tool": "add_one", "arguments": {"n": "{{ n }}"}, "outputKey": "n"},
+        {"id": "begin", "type": "TOOL", "tool": counter, "arguments": {"n": -1}, "outputKey": "n"},
+        {"id": "count", "type": "TOOL", "tool": counter, "arguments": {"n": "{{ n }}"}, "outputKey": "n"},
         {"id": "more", "type": "CONDITION", "expression": "n < input.upto"},
     ]
     edges = [
@@ -38,10 +46,10 @@ def manifest() -> AiWorkflow:
         {"from": "more", "to": "end", "condition": "false"},
     ]
     spec = {"initialNode": "begin", "nodes": nodes, "edges": edges, "maxLoops": MAX_LOOPS}
-    return AiWorkflow.model_validate({"metadata": {"name": LOOP}, "spec": spec})
+    return AiWorkflow.model_validate({"metadata": {"name": name}, "spec": spec})
 
 
-app = App(tools=(add_one,), manifests=(manifest(),))
+app = App(tools=(add_one, add_one_keyed), manifests=(manifest(), manifest(APART, "add_one_keyed")))
 
 
 class _Nobody:

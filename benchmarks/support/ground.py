@@ -109,7 +109,7 @@ class Servers:
     @asynccontextmanager
     async def side(self, name: str, app: App, limits: str) -> AsyncIterator[Side]:
         """A fresh database `name`, migrated, with the application and its policy; and a queue of the same name."""
-        dsn = self._new_database(name)
+        dsn = self.new_database(name)
         await migrate(dsn)
         settings = Settings(temporal=TemporalSettings(address=self.temporal.address, task_queue=name))
         await _furnish(dsn, app, limits)
@@ -118,7 +118,8 @@ class Servers:
             services = Services(db, app, Models(app.scripts), settings)
             yield Side(name, dsn, db, await connect(settings), services, settings, written)
 
-    def _new_database(self, name: str) -> str:
+    def new_database(self, name: str) -> str:
+        """An empty database of that name; its URL."""
         with psycopg.connect(self.postgres.dsn, autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return urlunsplit(urlsplit(self.postgres.dsn)._replace(path=f"/{name}"))
