@@ -281,7 +281,7 @@ def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joine
     if reason is None:
         return _stored(spec, state, node, value)
     if spec.rescue(node.id) is not None:  # who catches it gets what the other branches brought
-        state = replace(state, context={**state.context, node.output_key or node.id: _settled(value)})
+        state = replace(state, context={**state.context, node.output_key or node.id: settled(value)})
     return _failed(spec, state, node, reason)
 
 

@@ -1,0 +1,138 @@
+"""Segments whose worker is killed, and those that are told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from casework.agents.tools import ToolContext, tool
+from casework.app import App
+from casework.durable import contracts
+from casework.durable.publish import publish
+from casework.errors import RetryableError
+from casework.store.database import Database
+from tests.integration.durable.chains import loop_app
+from tests.integration.durable.conftest import House, eventually
+from tests.integration.durable.test_segments import activities, started
+from tests.integration.durable.worker_processes import killed_when
+
+APP = "tests.integration.durable.killed_chain_app:app"
+
+
+async def test_a_killed_workers_segment_goes_on_at_the_first_row_that_is_missing(
+    house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AW-11, DA-26. SIGKILL in the middle of a segment: no tool whose result is committed is called again.
+
+    The one that was under way is called once more, alone, as the second attempt of its own policy.
+    """
+    monkeypatch.setenv("CASEWORK_TEST_FOLDER", str(tmp_path))
+    chain = importlib.import_module("tests.integration.durable.killed_chain_app")
+    here = replace(house, app=chain.app)
+    await publish(here.app, here.db)
+    run_id = await started(here, 5)
+    await killed_when(chain.HANGS.exists, "the third call hangs", here, APP, tmp_path)
+    before = {step.path: step.state for step in await here.steps(run_id)}
+    assert before.pop("second.3") == "STARTED"
+    assert set(before.values()) == {"COMPLETED"}
+    async with here.worker():
+        row = await here.reaches(run_id, "COMPLETED")
+    assert row.loop_count == 16
+    assert Counter(chain.CALLS.read_text().split()) == {"first": 5, "second": 6}
+    steps = {step.path: (step.state, step.attempt) for step in await here.steps(run_id)}
+    assert steps.pop("second.3") == ("COMPLETED", 2)
+    assert set(steps.values()) == {("COMPLETED", 1)}
+    kinds = [kind for kind in await activities(here, run_id) if kind != contracts.PROJECT]
+    assert kinds == [contracts.RUN_SEGMENT, contracts.CALL_TOOL, contracts.RUN_SEGMENT]
+    told = [(each.path, each.kind) for each in await here.events(run_id)]
+    assert len(told) == len(set(told))
+    assert ("second.3", "attempt_lost:1") in told
+
+
+async def test_a_cancelled_run_stops_behind_what_its_segment_has_done(house: House, tmp_path: Path) -> None:
+    """AW-11, DA-16. What is committed stays and is counted; the tool under way is given up."""
+    called, go = threading.Event(), threading.Event()
+
+    def act(name: str, calls: int) -> None:
+        if name == "second" and calls == 2:
+            called.set()
+            go.wait(30)
+
+    async with house.with_app(loop_app(tmp_path, act)) as busy:
+        run_id = await started(busy, 5)
+        await asyncio.to_thread(called.wait, 30)
+        await busy.runs.cancel(str(run_id), contracts.CancelRequest("ann", "enough"))
+        row = await busy.reaches(run_id, "CANCELLED")
+        go.set()
+        assert (row.current_node, row.loop_count) == ("first", 5)
+        steps = {step.path: step.state for step in await busy.steps(run_id)}
+        assert steps == {"first.1": "COMPLETED", "second.1": "COMPLETED", "first.2": "COMPLETED", "second.2": "FAILED"}
+        told = [(each.path, each.kind) for each in await busy.events(run_id)]
+        assert ("second.2", "agent.node_terminated") in told
+        assert told[-1] == ("", "agent.run_cancelled")
+
+
+TRANSFER = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: transfer}
+spec:
+  initialNode: take
+  nodes:
+    - {id: take, type: TOOL, tool: book, arguments: {amount: -5}, outputKey: taken}
+    - {id: give, type: TOOL, tool: book, arguments: {amount: 5}, outputKey: given}
+  edges: [{from: take, to: give}]
+"""
+
+
+async def test_a_transactional_tool_commits_its_effect_with_its_row_and_the_next_claim(
+    house: House, tmp_path: Path
+) -> None:
+    """AW-11, DA-27. An effect that fails leaves nothing, and its repeat is made alone."""
+    failed: list[str] = []
+
+    @tool(repeat="transactional")
+    async def book(ctx: ToolContext, amount: int) -> int:
+        """Book an amount."""
+        await ctx.connection.execute(
+            "insert into public.casework_test_books (path, amount) values (%s, %s)", (ctx.path, amount)
+        )
+        if amount > 0 and not failed:
+            failed.append(ctx.path)
+            raise RetryableError("the second booking broke")
+        return amount
+
+    manifest = tmp_path / "transfer.yaml"
+    manifest.write_text(TRANSFER)
+    await prepared(house)
+    async with house.with_app(App(tools=[book], manifests=[manifest])) as busy:
+        run_id = await busy.start({}, "transfer")
+        await busy.reaches(run_id, "COMPLETED")
+        assert await booked(busy) == [("give.1", 5), ("take.1", -5)]
+        assert [step.attempt for step in await busy.steps(run_id)] == [1, 2]
+        kinds = [kind for kind in await activities(busy, run_id) if kind != contracts.PROJECT]
+        assert kinds == [contracts.RUN_SEGMENT, contracts.CALL_TOOL]
+
+
+async def prepared(house: House) -> None:
+    """A table of the tool's own."""
+    async with await Database.open(house.dsn, role=None) as owner, owner.transaction() as conn:
+        await conn.execute("create table public.casework_test_books (path text, amount integer)")
+        await conn.execute("grant select, insert on public.casework_test_books to casework_runtime")
+
+
+async def booked(house: House) -> list[tuple[str, int]]:
+    """What is in it."""
+
+    async def look() -> list[tuple[str, int]]:
+        async with house.db.transaction() as conn:
+            cursor = await conn.execute("select path, amount from public.casework_test_books order by path")
+            return await cursor.fetchall()
+
+    return await eventually(look, "something is booked", 5)
