@@ -22,7 +22,7 @@ IMPURE = {
     "shutil",
 }
 CALLS = {"now", "utcnow", "today", "uuid4", "uuid1", "urandom"}
-ALLOWED = {"agents/invoke.py": {"threading", "os"}}
+ALLOWED = {"agents/invoke.py": {"threading", "os", "time"}}
 """The one module there that runs a tool's own code; workflow code may not import it (an import contract says so)."""
 
 

@@ -301,7 +301,7 @@ def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) ->
     state = replace(state, context=context, output=output, answer=answer)
     if edge is None and spec.ways(node.id):
         return _fail(state, f"no edge out of node {node.id!r} matches")
-    return _complete(state)
+    return _follow(spec, state, edge)
 
 
 def _way(spec: AiWorkflowSpec, node: Node, context: Mapping[str, Any]) -> Edge | None:

@@ -70,9 +70,7 @@ async def write(conn: Connection, link: Link) -> bool:
         ConflictError: there is no such run, or its row or output holds something else at this version.
     """
     key = {"tenant": link.tenant, "run_id": link.run_id}
-    answers = await queries.together(
-        conn, [(queries.load("runs")["lock"], key), (_SQL["link"], {**key, **_params(link)})]
-    )
+    answers = await queries.together(conn, [(_SQL["lock"], key), (_SQL["link"], {**key, **_params(link)})])
     if not answers[1].rows:
         raise ConflictError(f"Run {link.run_id} of tenant {link.tenant!r} has no row.")
     met = _Met(*answers[1].rows[0][:6])

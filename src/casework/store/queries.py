@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
@@ -23,15 +23,30 @@ from casework.values import Plain, clean, dumps, instant, plain
 
 Row = TypeVar("Row")
 Params = Mapping[str, Any]
+_PLACE = re.compile(rb"%(?:\((\w+)\)s|%)")
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """One statement; `name` is `module.query`, for error messages."""
 
     name: str
     sql: bytes
+
+    @cached_property
+    def numbered(self) -> tuple[bytes, tuple[str, ...]]:
+        """The statement as the server takes it, with `$1` for its first parameter, and the parameters in that order.
+
+        The driver makes the same of `sql`, but keeps what it made only of short statements.
+        """
+        names: dict[bytes, int] = {}
+
+        def number(found: re.Match[bytes]) -> bytes:
+            return b"$%d" % names.setdefault(found[1], len(names) + 1) if found[1] else b"%"
+
+        made = _PLACE.sub(number, self.sql)
+        return made, tuple(name.decode() for name in names)
 
 
 @cache
@@ -125,7 +140,8 @@ async def together(conn: AsyncConnection[Any], statements: Sequence[tuple[Query,
     try:
         async with conn.pipeline():
             for query, params in statements:
-                cursors.append(await conn.execute(query.sql, params))
+                sql, names = query.numbered
+                cursors.append(await AsyncRawCursor(conn).execute(sql, [params[name] for name in names]))
         rows = [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
         return [Answer(made, cursor.rowcount) for made, cursor in zip(rows, cursors, strict=True)]
     except psycopg.Error as error:

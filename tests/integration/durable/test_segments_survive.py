@@ -70,12 +70,12 @@ async def test_a_cancelled_run_stops_behind_what_its_segment_has_done(house: Hou
         await busy.runs.cancel(str(run_id), contracts.CancelRequest("ann", "enough"))
         row = await busy.reaches(run_id, "CANCELLED")
         go.set()
-        assert (row.current_node, row.loop_count) == ("first", 5)
+        assert (row.current_node, row.loop_count) == ("second", 6)
         steps = {step.path: step.state for step in await busy.steps(run_id)}
         assert steps == {"first.1": "COMPLETED", "second.1": "COMPLETED", "first.2": "COMPLETED", "second.2": "FAILED"}
         told = [(each.path, each.kind) for each in await busy.events(run_id)]
         assert ("second.2", "agent.node_terminated") in told
-        assert told[-1] == ("", "agent.run_cancelled")
+        assert ("", "agent.run_cancelled") in told
 
 
 TRANSFER = """

@@ -63,7 +63,7 @@ class CaseRun(RunShell):
                     raise asyncio.CancelledError
                 if passed := await chains.passed(state, command):
                     state, command = await self._take_over(state, command, passed)
-                self._stop_if_asked()
+                self._stop_if_asked(state, command)
                 if not passed and not isinstance(command, _ENDS):
                     state, command = await self._visited(tree, state, command)
                 if not isinstance(command, _ENDS) and not chains.alone and file.rolling.due():
@@ -74,11 +74,11 @@ class CaseRun(RunShell):
         output = command.output if start.parent_run_id else None
         return RunEnd("COMPLETED", outcome=command.outcome, output=output)
 
-    def _stop_if_asked(self) -> None:
+    def _stop_if_asked(self, state: EngineState, command: commands.Command) -> None:
         """A segment that was told to end came to its end; what it did counts, and the run stops behind it."""
         file, chains = self._file, self._segments
         if chains.sent and asked_to_end(self._cancel, file.inbox):
-            chains.tell_terminated()
+            chains.tell_terminated(state, command)
             raise asyncio.CancelledError
 
     async def _take_over(self, state: EngineState, command: Due, passed: Sequence[Passed]) -> engine.Step:

@@ -59,11 +59,13 @@ class Segments:
         self._file.tried = reply.begun if reply.tried else ""
         return reply.visits
 
-    def tell_terminated(self) -> None:
-        """The run stops before the visit that is due, and a segment has told its start."""
-        if self._begun:
-            node = self._begun.rpartition(".")[0]
-            self._file.journal.event(self._begun, "agent.node_terminated", {"node": node})
+    def tell_terminated(self, state: EngineState, command: commands.Command) -> None:
+        """The run stops in the visit that is due, whose start a segment has told, in the run's row too."""
+        if self._begun and isinstance(command, commands.RunTool):
+            journal = self._file.journal
+            journal.enter(command.node, state.turn, state.loop_count)
+            journal.passed(self._begun)
+            journal.event(self._begun, "agent.node_terminated", {"node": command.node})
 
     async def _answer(self, state: EngineState, command: Due, version: int) -> SegmentReply:
         file, path = self._file, tracing.path_of(command)

@@ -79,3 +79,10 @@ select exists (select from goes_on) as written, exists (select from output) as o
        exists (select from taken) as claimed, run.status, run.incident,
        case when exists (select from told) then pg_notify('casework_events', %(run_id)s::uuid::text) end as notified
 from run
+
+-- Before it, the run's row, as everywhere; and the plan of the link is made once, not for each link: that takes two
+-- thirds as long as the link itself.
+-- name: lock
+select set_config('plan_cache_mode', 'force_generic_plan', true)
+from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s
+for no key update
