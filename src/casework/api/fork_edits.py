@@ -28,8 +28,8 @@ def check_context(pinned: PinnedWorkflow, edits: Mapping[str, Plain]) -> None:
     errors = []
     for key, value in edits.items():
         if key not in known:
-            hint = nearest(key, known) or f" There are {', '.join(dict.fromkeys(known))}."
-            errors.append({"field": f"context.{key}", "message": f"runs of {pinned.name!r} have no such key.{hint}"})
+            hint = nearest(key, known) or f" There are: {', '.join(dict.fromkeys(known))}"
+            errors.append({"field": f"context.{key}", "message": f"there is no such key in {pinned.name!r}.{hint}"})
         else:
             errors += _input(pinned, value) if key == INPUT else _misfits(pinned, key, value)
     if errors:

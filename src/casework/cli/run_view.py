@@ -59,7 +59,7 @@ _SINCE = {"waiting_for_person", "waiting", "no_worker", "store_fault"}
 
 def _evidence(evidence: Mapping[str, Any]) -> None:
     if evidence:
-        click.echo("\nEvidence")
+        click.echo("\nEvidence: the last result of each tool")
         for name, result in evidence.items():
             click.echo(f"  {name}: {told(result)}")
 
