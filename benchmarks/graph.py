@@ -11,6 +11,10 @@ nodes that name the next one.
   runs on a worker, Temporal's development server and PostgreSQL; the peers write to the same PostgreSQL, whose commits
   wait for the disk for all alike (`synchronous_commit` and `fsync` are on). Quick nodes of ours share an activity, a
   *segment*. *An activity for each tool* is the same loop with a tool that never shares one: its effects are keyed.
+  What a step has brought is committed there before the next begins. The engine's own history is besides in the file of
+  the development server, which a power cut (no crash) may set back by some commits (`synchronous=NORMAL`).
+- The tool of *steps without durability* in a thread of its own, which is the default, is slower
+  (`docs/concepts/what_a_step_costs.md`).
 - The Postgres saver is asked to commit a step's checkpoint before the next step begins (`durability="sync"`), as the
   others do. *A step behind* is its default, which commits while the next step runs, and may lose the last.
 - *CPU* of a step is that of the process which runs the loop; *with its servers*, that of PostgreSQL and Temporal too.
