@@ -88,16 +88,13 @@ async def take_over(conn: Connection, tenant: str, source: UUID, run_id: UUID, t
 
     The policy that was in use by then goes with them.
     """
-    made = {
-        "take_steps": {step.step_id: ids.step_id(run_id, step.path) for step in taken.steps},
-        "take_messages": {each.message_id: ids.message_id(run_id, each.path, each.position) for each in taken.messages},
-        "take_outputs": {
-            each.context_id: ids.derived_id(run_id, each.path, f"context:{each.key}") for each in taken.outputs
-        },
-    }
-    for query, pairs in made.items():
+    steps = {step.step_id: ids.step_id(run_id, step.path) for step in taken.steps}
+    messages = {each.message_id: ids.message_id(run_id, each.path, each.position) for each in taken.messages}
+    outputs = {each.context_id: ids.derived_id(run_id, each.path, f"context:{each.key}") for each in taken.outputs}
+    copies = (_SQL["take_steps"], steps), (_SQL["take_messages"], messages), (_SQL["take_outputs"], outputs)
+    for query, pairs in copies:
         params = {"tenant": tenant, "run_id": run_id, "old": list(pairs), "new": list(pairs.values())}
-        await queries.run(conn, _SQL[query], params)
+        await queries.run(conn, query, params)
     ended = [step.ended_at for step in taken.steps if step.ended_at is not None]
     if ended:
         params = {"tenant": tenant, "run_id": run_id, "source": source, "until": max(ended)}

@@ -284,6 +284,7 @@ async def test_two_hundred_documents_at_most_four_at_a_time(root: Path, out: Pat
             under_way -= 1
 
     end = await researched("Who lit the lamp?", tools={"read_document": replace(read, function=counts)}, limit=200)
-    assert (end.status, reads, most) == ("COMPLETED", 200, 4)
+    assert (end.status, reads) == ("COMPLETED", 200)
+    assert 1 <= most <= 4
     assert len(end.subs) == 7
     assert len(re.findall(r"^\d+\. `s\d/", report(out), re.MULTILINE)) == 12

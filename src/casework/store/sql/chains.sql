@@ -80,7 +80,7 @@ select exists (select from goes_on) as written, exists (select from output) as o
        case when exists (select from told) then pg_notify('casework_events', %(run_id)s::uuid::text) end as notified
 from run
 
--- Before it, the run's row, as everywhere; and the plan of the link is made once, not for each link: that takes two
+-- Before it, the run's row, as everywhere. It has the plan of the link made once, and not for each link, which takes two
 -- thirds as long as the link itself.
 -- name: lock
 select set_config('plan_cache_mode', 'force_generic_plan', true)
