@@ -11,7 +11,7 @@ from casework.agents import tool
 from casework.app import App
 from casework.durable.connection import connect
 from casework.durable.contracts import CancelRequest, Decision
-from casework.errors import ToldError
+from casework.errors import RetryableError, ToldError
 from casework.store import reviews
 from casework.store.rows import ReviewRow
 from tests.integration.durable.apps import asking, errand, gated
@@ -162,6 +162,25 @@ async def looped_through_a_condition(house: House, folder: Path) -> UUID:
     return run_id
 
 
+async def looped_in_segments(house: House, folder: Path) -> UUID:
+    """The same, now that chains of quick nodes share an activity; one call fails, and its node goes alone."""
+    failed: list[int] = []
+
+    @tool(effects=False)
+    def double(n: int) -> int:
+        """Twice as much."""
+        if n == 4 and not failed:
+            failed.append(n)
+            raise RetryableError("not now")
+        return 2 * n
+
+    app = kept(folder, LOOP)
+    async with house.with_app(App(tools=[double], manifests=app.manifests, scripts=app.scripts)) as busy:
+        run_id = await busy.start({"n": 1}, "kept")
+        await busy.reaches(run_id, "COMPLETED")
+    return run_id
+
+
 async def a_run_with_a_sub_run(house: House, folder: Path) -> UUID:
     """The parent."""
     return await _parent(house, folder)
@@ -231,6 +250,7 @@ ALL = (
     cancelled_in_its_items,
     waited_for_time_and_signals,
     looped_through_a_condition,
+    looped_in_segments,
     a_run_with_a_sub_run,
     a_sub_run,
     rolled_over_with_a_question_open,
