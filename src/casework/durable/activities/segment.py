@@ -25,7 +25,7 @@ from casework.durable.activities.services import Attempt, Services, patiently, r
 from casework.durable.activities.tool import End, Gate, bound_text, claim_of, commit, completed, refused, seen
 from casework.durable.activities.walk import DueCall, Walk
 from casework.durable.contracts import Segment, SegmentReply
-from casework.errors import FatalError, RetryableError, StoreUnavailableError, ToldError
+from casework.errors import ConflictError, FatalError, RetryableError, StoreUnavailableError, ToldError
 from casework.graph.bundle import PinnedWorkflow
 from casework.store import chains, ledger, projection
 from casework.store.chains import Link, OvertakenError
@@ -93,6 +93,8 @@ class _Passage:
         self._owner = run_id(segment.owner)
         self._case = Case(None, {})
         self._claimed_at = 0.0
+        self._written = 0
+        """How many of the walk's visits are committed: what is reported beyond them never happened."""
 
     async def through(self) -> SegmentReply:
         """From the first node to where the segment ends."""
@@ -113,6 +115,7 @@ class _Passage:
             await projection.apply(conn, tenant, self._owner, self._segment.outbox)
             claimed = await self._write(conn, link)
             self._case = await ledger.case_of(conn, tenant, self._owner)
+        self._written = self._walk.passed
         return claimed
 
     async def _again(self, due: DueCall) -> tuple[DueCall | None, bool]:
@@ -125,8 +128,9 @@ class _Passage:
         self._walk.forget()
         following = self._walk.due()
         link = self._link(None, following)
-        async with self._services.db.transaction() as conn:
-            return following, await self._write(conn, link)
+        claimed = await self._alone(link)
+        self._written = self._walk.passed
+        return following, claimed
 
     async def _act(self, due: DueCall) -> tuple[DueCall | None, bool]:
         """Let the tool act, and go on. What it tells or fails with ends the segment before it."""
@@ -141,15 +145,15 @@ class _Passage:
             told = refused(error)
             await patiently(lambda: commit(self._services.db, due.call, attempt, told))
             raise _EndedError(walk.reply()) from error
-        except (StoreUnavailableError, OvertakenError):
+        except (StoreUnavailableError, OvertakenError, ConflictError):
             raise
         except (RetryableError, FatalError) as error:
             await attempt.failed(bound_text(error))
-            raise _EndedError(walk.reply(tried=True)) from error
+            raise _EndedError(walk.reply(self._written, tried=True)) from error
         except asyncio.CancelledError:
             if not is_cancelled():
                 raise
-            raise _EndedError(walk.reply()) from None
+            raise _EndedError(walk.reply(self._written)) from None
 
     async def _plain(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
         gate = Gate(due.tool, attempt)
@@ -164,6 +168,7 @@ class _Passage:
             claimed = await patiently(lambda: self._alone(link))
         except OvertakenError:
             raise await self._overtaken(due, attempt, end, before) from None
+        self._written = self._walk.passed
         fault_point("committed", due.call.path)
         return following, claimed
 
@@ -186,6 +191,7 @@ class _Passage:
             following = self._walk.due()
             claimed = await self._write(conn, self._link((due, attempt, end), following))
             fault_point("acted", path)
+        self._written = self._walk.passed
         fault_point("committed", path)
         return following, claimed
 
