@@ -8,7 +8,8 @@ digits to lose (a Decimal, a float, a larger integer) arrives as text with all i
 (ISO-8601, UTC). Compare exactly with `compare(input.amount, "1000.00") > 0`, which gives -1, 0 or 1; `double(text)`
 is there for those who want the rounding.
 
-Bounds: the source is at most 1,000 bytes with at most 8 macros, because the runtime limits iterations but not memory.
+Bounds: the source is at most 1,000 bytes with at most 8 macros, and one that joins texts inside macros is refused where
+it could come to too much, because the runtime limits iterations but not memory.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ MAX_SOURCE = 1000
 """Longest expression, in bytes."""
 MAX_MACROS = 8
 """Most uses of `all`, `exists`, `exists_one`, `map`, `filter` in one expression."""
+MAX_JOINED = 64_000_000
+"""Most characters that the texts which an expression joins inside its macros could come to."""
 CONTEXT_NAMES = ("input", "review", "errors", "context")
 """Names that every run's context has, beside the outputs of its nodes; `context` is all of it."""
 
@@ -70,8 +73,10 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     names = {**context, "context": context}
     used = _used(source, names)
     program = _compile(source, used, names)
+    data = {name: _told(names[name]) for name in used}
+    _refuse_growth(source, data)
     try:
-        value = program.eval(data={name: _told(names[name]) for name in used})
+        value = program.eval(data=data)
     except RuntimeError as error:  # what stops an evaluation from outside, as its iteration budget does
         raise ExpressionError(f"{_shown(source)} fails: {error}. Let a tool compute it.") from None
     found = value.plain_value()
@@ -157,6 +162,38 @@ def _bounded(source: str) -> None:
         raise ExpressionError(f"{_shown(source)} has {size} bytes; at most {MAX_SOURCE}. Let a tool compute it.")
     if (macros := len(_MACRO.findall(source))) > MAX_MACROS:
         raise ExpressionError(f"{_shown(source)} uses {macros} macros; at most {MAX_MACROS}. Let a tool compute it.")
+
+
+def _refuse_growth(source: str, data: Mapping[str, Any]) -> None:
+    """Refuse what may come to more than memory holds.
+
+    Each macro can go through the longest list, and join as often as the whole source does, inside the one before.
+    """
+    macros, joins = _MACRO.findall(source), source.count("+")
+    if not macros or not joins:
+        return
+    text, items = _longest(data)
+    if not text and "map" not in macros and not {"'", '"'} & set(source):
+        return  # numbers do not grow, and nothing collects them
+    text, items = max(text, len(source)), max(items, source.count(",") + 1)
+    if text * (items * (joins + 1)) ** len(macros) > MAX_JOINED:
+        raise ExpressionError(
+            f"{_shown(source)} could join texts of more than {MAX_JOINED:,} characters over lists of {items} and texts "
+            f"of {text}. Let a tool compute it."
+        )
+
+
+def _longest(data: Any) -> tuple[int, int]:
+    """The lengths of the longest text and of the longest list or object in a value."""
+    text, items, waiting = 0, 0, [data]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            text = max(text, len(value))
+        elif isinstance(value, (Mapping, list, tuple)):
+            items = max(items, len(value))
+            waiting.extend(value.values() if isinstance(value, Mapping) else value)
+    return text, items
 
 
 def _refusal(source: str, said: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from casework.errors import ExpressionError
-from casework.graph.expressions import check, evaluate, holds
+from casework.graph.expressions import check, evaluate, holds, value_of
 
 CONTEXT: dict[str, Any] = {
     "input": {"amount": Decimal("7600.50"), "n": 5, "name": "Ann", "list": [1, 2, 3], "big": 2**70, "share": 0.1},
@@ -189,3 +189,29 @@ def test_an_output_that_is_not_there_yet_can_be_asked_for() -> None:
     assert evaluate("has(context.answer) && context.answer.score > 1", {"input": {}}) is False
     with pytest.raises(ExpressionError, match="unknown name"):
         evaluate("answer.score > 1", {"input": {}})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[size(input.l.map(x, input.l.map(y, input.s + input.s + input.s)))]",
+        "input.l.map(x, input.l.map(y, input.s + input.s)).size() > 0",
+        "[input.s].map(a, a+a+a+a+a+a+a+a+a).map(b, b+b+b+b+b+b+b+b+b).map(c, c+c+c+c+c+c+c+c+c)",
+    ],
+)
+def test_what_would_take_all_memory_is_refused_at_once(source: str) -> None:
+    """AW-10. Joining long texts in nested macros is bounded by what it could come to; the runtime bounds no memory."""
+    context = {"input": {"l": list(range(170)), "s": "x" * 30_000}, "review": {}, "errors": {}}
+    with pytest.raises(ExpressionError, match="Let a tool compute it"):
+        evaluate(source, context)
+
+
+def test_texts_may_be_joined_in_a_macro() -> None:
+    """AW-10. What stays small is computed: one pass over a list, also of long texts."""
+    context = {
+        "input": {"l": [f"d{at}" for at in range(1000)], "n": [1, 2], "s": "x" * 20_000},
+        "review": {},
+        "errors": {},
+    }
+    assert value_of("input.l.map(x, 'docs/' + x)", context)[:2] == ["docs/d0", "docs/d1"]
+    assert value_of("input.n.map(x, x + 1)", context) == [2, 3]
