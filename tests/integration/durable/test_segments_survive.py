@@ -8,14 +8,19 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from temporalio.testing import ActivityEnvironment
 
 from casework.agents.tools import ToolContext, tool
 from casework.app import App
 from casework.durable import contracts
+from casework.durable.activities.segment import SegmentActivity
 from casework.durable.publish import publish
 from casework.errors import RetryableError
+from casework.graph import engine
 from casework.store.database import Database
 from tests.integration.durable.chains import loop_app
 from tests.integration.durable.conftest import House, eventually
@@ -118,6 +123,63 @@ async def test_a_transactional_tool_commits_its_effect_with_its_row_and_the_next
         assert [step.attempt for step in await busy.steps(run_id)] == [1, 2]
         kinds = [kind for kind in await activities(busy, run_id) if kind != contracts.PROJECT]
         assert kinds == [contracts.RUN_SEGMENT, contracts.CALL_TOOL]
+
+
+async def test_a_visit_whose_write_is_cut_is_not_reported(house: House, tmp_path: Path) -> None:
+    """DA-16, DA-27. A worker stops while the link of a transactional tool waits for the run's row: effect and row are
+    rolled back together, and the run is not told of a visit that never happened."""
+    holder: list[psycopg.AsyncConnection[Any]] = []
+
+    @tool(repeat="transactional")
+    async def book(ctx: ToolContext, amount: int) -> int:
+        """Book an amount, while somebody takes the run's row."""
+        await ctx.connection.execute(
+            "insert into public.casework_test_books (path, amount) values (%s, %s)", (ctx.path, amount)
+        )
+        holder.append(await psycopg.AsyncConnection.connect(house.dsn))
+        await holder[0].execute("select from agent_ops.agent_runs where run_id = %s for no key update", (ctx.run_id,))
+        return amount
+
+    manifest = tmp_path / "transfer.yaml"
+    manifest.write_text(TRANSFER)
+    await prepared(house)
+    here = replace(house, app=App(tools=[book], manifests=[manifest]))
+    await publish(here.app, here.db)
+    row = await here.accept({}, "transfer")
+    spec = here.app.bundles()["transfer"].workflow.spec  # type: ignore[union-attr]  # it is a graph
+    asked = contracts.Segment(
+        owner=contracts.Owner(row.tenant, str(row.run_id)),
+        path="take.1",
+        workflow="transfer",
+        workflow_version=row.workflow_version,
+        state=engine.start(spec, {})[0].to_plain(),
+        version=0,
+        quick=("book",),
+        most_visits=10,
+        most_bytes=10_000,
+        most_ms=60_000,
+    )
+    environment = ActivityEnvironment()
+    running = asyncio.create_task(environment.run(SegmentActivity(here.services()).run_segment, asked))
+    try:
+        await eventually(lambda: waits_for_a_lock(house), "the link waits for the run's row", 30)
+        assert not running.done()
+        environment.cancel()
+        reply = await running
+    finally:
+        await holder[0].close()
+    assert reply.visits == ()
+    async with house.db.transaction() as conn:
+        found = await (await conn.execute("select count(*) from public.casework_test_books")).fetchone()
+    assert found == (0,)
+    assert {step.path: step.state for step in await here.steps(row.run_id)} == {"take.1": "STARTED"}
+
+
+async def waits_for_a_lock(house: House) -> bool:
+    query = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    async with await psycopg.AsyncConnection.connect(house.dsn) as owner:
+        found = await (await owner.execute(query)).fetchone()
+    return found is not None and found[0] > 0
 
 
 async def prepared(house: House) -> None:
