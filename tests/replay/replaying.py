@@ -13,6 +13,7 @@ from typing import Any
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Interceptor, Replayer
 
+from casework.durable.activations import Activations
 from casework.durable.converter import data_converter
 from casework.durable.keys import KEY_BYTES, Key, KeyFile
 from casework.durable.trees import TreePlaces
@@ -62,6 +63,7 @@ def replayer(blobs: Path = BLOBS, *watching: Interceptor) -> Replayer:
         workflows=WORKFLOWS,
         data_converter=data_converter(sealed(blobs, encrypted=True, offload_bytes=NOTHING)),
         workflow_runner=workflow_runner(),
+        workflow_task_executor=Activations(8),
         interceptors=[*watching, TreePlaces(kept_trees.trees)],
     )
 

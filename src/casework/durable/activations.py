@@ -1,0 +1,54 @@
+"""Workflow code on a machine that is slow for a moment: an activation that takes long is waited for, not torn.
+
+An *activation* is one stretch of workflow code, from what has happened to the next wait. The SDK takes one that lasts
+over two seconds for a deadlock, cancels its future and evicts the run. It means to wait for the thread first, but what
+it waits for is the cancelled future: the eviction runs beside the code that it evicts, wake-ups are lost, the slot
+stays taken, and the worker never stops. Two seconds are little: a laptop that wakes up, a burst of compilation beside
+the worker, a thousand branches that begin at once on a busy core.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from temporalio.worker import Worker
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEADLOCK_S = 8
+"""How long an activation may take; below the engine's time-out of a workflow task (10 s), after which nobody waits."""
+
+
+class Activations(ThreadPoolExecutor):
+    """Threads for workflow code, in which a run is never in two at once: what comes for it waits for what is there."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads, thread_name_prefix="casework-workflow")
+        self._runs: WeakKeyDictionary[object, threading.Lock] = WeakKeyDictionary()
+        self._looking = threading.Lock()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn`, a method of the SDK's record of a run, once no other method of that record runs."""
+        run = getattr(fn, "__self__", fn)
+
+        def alone() -> T:
+            with self._lock_of(run):
+                return fn(*args, **kwargs)
+
+        return super().submit(alone)
+
+    def _lock_of(self, run: object) -> threading.Lock:
+        with self._looking:
+            return self._runs.setdefault(run, threading.Lock())
+
+
+def be_patient(worker: Worker) -> None:
+    """Let the worker's activations take up to `DEADLOCK_S` each; the SDK has no public option for it."""
+    workflow_side = worker._workflow_worker
+    if workflow_side is not None:
+        workflow_side._deadlock_timeout_seconds = DEADLOCK_S
