@@ -126,18 +126,20 @@ async def test_a_transactional_tool_commits_its_effect_with_its_row_and_the_next
 
 
 async def test_a_visit_whose_write_is_cut_is_not_reported(house: House, tmp_path: Path) -> None:
-    """DA-16, DA-27. A worker stops while the link of a transactional tool waits for the run's row: effect and row are
-    rolled back together, and the run is not told of a visit that never happened."""
+    """DA-16, DA-27. A worker stops while the link of a transactional tool waits for a row: effect and row are rolled back
+    together, and the run is not told of a visit that never happened."""
     holder: list[psycopg.AsyncConnection[Any]] = []
 
     @tool(repeat="transactional")
     async def book(ctx: ToolContext, amount: int) -> int:
-        """Book an amount, while somebody takes the run's row."""
+        """Book an amount, while somebody writes what the link is to write behind it."""
         await ctx.connection.execute(
             "insert into public.casework_test_books (path, amount) values (%s, %s)", (ctx.path, amount)
         )
         holder.append(await psycopg.AsyncConnection.connect(house.dsn))
-        await holder[0].execute("select from agent_ops.agent_runs where run_id = %s for no key update", (ctx.run_id,))
+        await holder[0].execute(
+            "insert into agent_ops.agent_run_metrics (tenant, run_id) values (%s, %s)", (ctx.tenant, ctx.run_id)
+        )
         return amount
 
     manifest = tmp_path / "transfer.yaml"
@@ -162,7 +164,7 @@ async def test_a_visit_whose_write_is_cut_is_not_reported(house: House, tmp_path
     environment = ActivityEnvironment()
     running = asyncio.create_task(environment.run(SegmentActivity(here.services()).run_segment, asked))
     try:
-        await eventually(lambda: waits_for_a_lock(house), "the link waits for the run's row", 30)
+        await eventually(lambda: waits_for_a_lock(house), "the link waits for a row", 30)
         assert not running.done()
         environment.cancel()
         reply = await running
