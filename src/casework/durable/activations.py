@@ -12,10 +12,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkerConfig
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,8 +47,14 @@ class Activations(ThreadPoolExecutor):
             return self._runs.setdefault(run, threading.Lock())
 
 
-def be_patient(worker: Worker) -> None:
-    """Let the worker's activations take up to `DEADLOCK_S` each; the SDK has no public option for it."""
+def patient_worker(threads: int, **config: Unpack[WorkerConfig]) -> Worker:
+    """A worker with so many `threads` of this kind, whose activations may each take up to `DEADLOCK_S`.
+
+    The rest is what the SDK's `Worker` takes. It has no public option for how long.
+    """
+    config["workflow_task_executor"] = Activations(threads)
+    worker = Worker(**config)
     workflow_side = worker._workflow_worker
     if workflow_side is not None:
         workflow_side._deadlock_timeout_seconds = DEADLOCK_S
+    return worker

@@ -21,7 +21,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 
 from casework.app import App
 from casework.durable import policies
-from casework.durable.activations import Activations, be_patient
+from casework.durable.activations import patient_worker
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.segment import SegmentActivity
@@ -104,14 +104,14 @@ def make_worker(
         SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
     )
-    worker = Worker(
-        client,
+    return patient_worker(
+        settings.worker.max_workflow_tasks,
+        client=client,
         task_queue=settings.temporal.task_queue,
         workflows=WORKFLOWS if settings.worker.build is None else WORKFLOWS_OF_BUILDS,
         activities=activities,
         interceptors=[*watching, TreePlaces(services.app.trees), *drill_interceptors()],
         workflow_runner=workflow_runner(),
-        workflow_task_executor=Activations(settings.worker.max_workflow_tasks),
         max_cached_workflows=settings.worker.cache_size,
         max_concurrent_activities=settings.worker.max_activities,
         max_concurrent_workflow_tasks=settings.worker.max_workflow_tasks,
@@ -121,8 +121,6 @@ def make_worker(
         max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
         default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
     )
-    be_patient(worker)
-    return worker
 
 
 def models_of(app: App, settings: Settings) -> Models:

@@ -11,6 +11,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Worker
 
 from casework.durable import builds
+from casework.durable.activations import patient_worker
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.tool import ToolActivity
@@ -36,8 +37,9 @@ def a_worker(house: House, build: str | None, runs: Literal["move_on", "stay"] =
 def a_patched_worker(house: House, build: str) -> Worker:
     """A worker of a later build, whose runs of graphs have one more step."""
     settings, services = of_build(house, build).settings, house.services()
-    return Worker(
-        house.client,
+    return patient_worker(
+        4,
+        client=house.client,
         task_queue=settings.temporal.task_queue,
         workflows=[Patched, StayingTreeRun],
         activities=[

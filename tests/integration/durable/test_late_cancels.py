@@ -14,6 +14,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor, Worker
 
 from casework.durable import contracts
+from casework.durable.activations import patient_worker
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.tool import ToolActivity
@@ -69,7 +70,9 @@ async def steps_only(house: House, gate: Gate) -> AsyncIterator[None]:
 def workflows_only(house: House) -> Worker:
     """A worker that runs no activity, so that it can go while one is under way."""
     queue = house.settings.temporal.task_queue
-    return Worker(house.client, task_queue=queue, workflows=[CaseRun], workflow_runner=workflow_runner())
+    return patient_worker(
+        4, client=house.client, task_queue=queue, workflows=[CaseRun], workflow_runner=workflow_runner()
+    )
 
 
 async def is_back(house: House, run_id: UUID, kind: str, number: int) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from temporalio.worker import Worker
 
 from casework.agents import ModelAnswer, ModelRequest, tool
 from casework.durable import policies
+from casework.durable.activations import patient_worker
 from casework.durable.worker import workflow_runner
 from casework.durable.workflows.run import CaseRun
 from tests.integration.durable.apps import asking, errand
@@ -41,7 +41,9 @@ async def test_no_worker_for_longer_than_a_model_step_may_take(
     await house.open()
     run_id = await house.start({}, "errand")
     queue = house.settings.temporal.task_queue
-    async with Worker(house.client, task_queue=queue, workflows=[CaseRun], workflow_runner=workflow_runner()):
+    async with patient_worker(
+        4, client=house.client, task_queue=queue, workflows=[CaseRun], workflow_runner=workflow_runner()
+    ):
 
         async def timed_out() -> bool:
             return await times_out(house, run_id) >= 3

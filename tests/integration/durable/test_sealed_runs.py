@@ -14,6 +14,7 @@ from temporalio.worker import Replayer, Worker
 
 from casework.agents import ModelAnswer, ModelRequest, Request, tool
 from casework.app import App
+from casework.durable.activations import patient_worker
 from casework.durable.activities.engine_side import EngineSide
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
@@ -198,7 +199,9 @@ async def test_a_step_on_a_worker_without_keys_uses_no_attempt(house: House, tmp
     poor = replace(await sealed(house, tmp_path, keys=False, blobs=False), app=app_in(tmp_path))
     await house.open()
     queue = house.settings.temporal.task_queue
-    advancing = Worker(house.client, task_queue=queue, workflows=WORKFLOWS, workflow_runner=workflow_runner())
+    advancing = patient_worker(
+        4, client=house.client, task_queue=queue, workflows=WORKFLOWS, workflow_runner=workflow_runner()
+    )
     services = poor.services()
     steps = (ModelActivity(services).call_model, ToolActivity(services).call_tool, ProjectActivity(services).project)
     async with advancing:

@@ -126,8 +126,8 @@ async def test_a_transactional_tool_commits_its_effect_with_its_row_and_the_next
 
 
 async def test_a_visit_whose_write_is_cut_is_not_reported(house: House, tmp_path: Path) -> None:
-    """DA-16, DA-27. A worker stops while the link of a transactional tool waits for a row: effect and row are rolled back
-    together, and the run is not told of a visit that never happened."""
+    """DA-16, DA-27. A worker stops while the link of a transactional tool waits for a row: effect and row are rolled
+    back together, and the run is not told of a visit that never happened."""
     holder: list[psycopg.AsyncConnection[Any]] = []
 
     @tool(repeat="transactional")

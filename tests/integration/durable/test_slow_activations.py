@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -14,9 +12,9 @@ import pytest
 from temporalio import activity, workflow
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import UnsandboxedWorkflowRunner
 
-from casework.durable.activations import DEADLOCK_S, Activations, be_patient
+from casework.durable.activations import DEADLOCK_S, Activations, patient_worker
 from casework.durable.worker import make_worker
 from casework.projection.outbox import Outbox
 from tests.integration.durable.conftest import House
@@ -61,23 +59,19 @@ class Sums:
         return await workflow.execute_activity(give_back, number, start_to_close_timeout=timedelta(seconds=10))
 
 
-def worker(client: Client, queue: str, threads: ThreadPoolExecutor) -> Worker:
-    """A worker of `Sums`."""
-    return Worker(
-        client,
+async def summed(client: Client) -> tuple[int, int]:
+    """The result of a run, once its worker has stopped too; and how many of its workflow tasks failed."""
+    queue = f"slow-{uuid4().hex}"
+    worker = patient_worker(
+        8,
+        client=client,
         task_queue=queue,
         workflows=[Sums],
         activities=[give_back],
         workflow_runner=UnsandboxedWorkflowRunner(),
-        workflow_task_executor=threads,
     )
-
-
-async def summed(client: Client, made: Callable[[str], Worker]) -> tuple[int, int]:
-    """The result of a run, once its worker has stopped too; and how many of its workflow tasks failed."""
-    queue = f"slow-{uuid4().hex}"
     async with asyncio.timeout(STOPPED_S):
-        async with made(queue):
+        async with worker:
             run = await client.start_workflow(Sums.run, id=f"slow-{uuid4()}", task_queue=queue)
             total = await run.result()
     history = await run.fetch_history()
@@ -86,14 +80,8 @@ async def summed(client: Client, made: Callable[[str], Worker]) -> tuple[int, in
 
 async def test_a_stretch_that_is_slow_once_is_waited_for(temporal_client: Client) -> None:
     """Three seconds are no deadlock: the same activation goes on, and no workflow task fails."""
-
-    def patient(queue: str) -> Worker:
-        made = worker(temporal_client, queue, Activations(8))
-        be_patient(made)
-        return made
-
     slow_for.append(3)
-    assert await summed(temporal_client, patient) == (6, 0)
+    assert await summed(temporal_client) == (6, 0)
 
 
 async def test_a_run_is_evicted_only_when_its_code_has_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

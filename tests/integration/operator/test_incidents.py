@@ -9,6 +9,7 @@ import pytest
 from temporalio.worker import Worker
 
 from casework.cli.root import code_of_run
+from casework.durable.activations import patient_worker
 from casework.durable.contracts import Decision
 from casework.durable.worker import workflow_runner
 from casework.durable.workflows.sweep import Sweep
@@ -24,7 +25,9 @@ REPORTED_S = 150
 def changed_worker(house: House) -> Worker:
     """A worker whose workflow code was changed without a patch point."""
     queue = house.settings.temporal.task_queue
-    return Worker(house.client, task_queue=queue, workflows=[Changed, Sweep], workflow_runner=workflow_runner())
+    return patient_worker(
+        4, client=house.client, task_queue=queue, workflows=[Changed, Sweep], workflow_runner=workflow_runner()
+    )
 
 
 async def shown(site: Site, run_id: Any, capsys: pytest.CaptureFixture[str]) -> str:
