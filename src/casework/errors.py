@@ -9,6 +9,7 @@
     │   ├── ExpressionError           a CEL expression or a Liquid template does not hold
     │   ├── ToolDeclarationError      a tool cannot be registered as it is written
     │   ├── TreeDeclarationError      a free tree cannot be registered as it is written
+    │   ├── ProcessDeclarationError   a business process, or a part of one, does not hold as it is written
     │   ├── SettingsError             a setting is unknown or has no valid value
     │   └── PolicyFileError           a policy file was refused; names row and column
     ├── NotFoundError                 what was named does not exist
@@ -16,11 +17,13 @@
     │   └── UnauthenticatedError      no valid token came with the request
     ├── StateError                    not possible in the present state; look, then decide anew
     │   ├── StaleReviewError          the review is not the current one, or was decided
-    │   └── IdempotencyConflictError  the key was used with another body
+    │   ├── IdempotencyConflictError  the key was used with another body
+    │   └── TransitionError           a Transaction may not go to that status
     ├── OperationError                an operation of a run did not succeed
     │   ├── RetryableError            the operation is tried again (retry the operation)
     │   │   └── StoreUnavailableError the database cannot be reached; costs no attempt
     │   ├── ToldError                 the model is told and goes on (tell the model)
+    │   ├── BusinessError             the Transaction itself is at fault; never tried again
     │   ├── GivenUpError              a call of a free tree has no result; the tree goes on if it catches it
     │   └── FatalError                the run ends FAILED (fail the run)
     │       ├── AttemptsUsedError     the ledger holds all attempts of the step; it did not act again
@@ -98,6 +101,10 @@ class TreeDeclarationError(InputError):
     """A free tree cannot be registered as it is written."""
 
 
+class ProcessDeclarationError(InputError):
+    """A business process, or a part of one, does not hold as it is written."""
+
+
 class SettingsError(InputError):
     """A setting is unknown or its value is not valid."""
 
@@ -134,6 +141,10 @@ class IdempotencyConflictError(StateError):
     """The idempotency key was used before with another body."""
 
 
+class TransitionError(StateError):
+    """A Transaction may not go from its status to that one; `details` name both, and those that are allowed."""
+
+
 class OperationError(CaseworkError):
     """An operation of a run did not succeed. Tokens and `cost` (US dollars) are what it has used all the same."""
 
@@ -158,6 +169,18 @@ class StoreUnavailableError(RetryableError):
 
 class ToldError(OperationError):
     """The tool's answer to the model is this text: wrong arguments, or a business refusal. The run goes on."""
+
+
+class BusinessError(OperationError):
+    """Raised by a Task: the Transaction itself is at fault. It becomes HAS_ERROR and is never tried again.
+
+    `code` is the project's own name of the fault, `severity` WARNING, ERROR or CRITICAL.
+    """
+
+    def __init__(self, message: str, *, code: str = "BUSINESS", severity: str = "ERROR") -> None:
+        super().__init__(message)
+        self.code = code
+        self.severity = severity
 
 
 class GivenUpError(OperationError):

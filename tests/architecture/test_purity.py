@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src/casework"
-PURE = ("graph", "agents", "review", "policy", "projection", "trees", "durable/workflows")
+PURE = ("graph", "agents", "review", "policy", "projection", "process", "trees", "durable/workflows")
 IMPURE = {
     "time",
     "random",

@@ -1,0 +1,109 @@
+"""What is recorded when a task fails a Transaction: the ErrorEntity, one for each attempt that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from casework.agents import scrub
+from casework.errors import BusinessError, UnserialisableError
+from casework.ids import derived_id
+from casework.process.transactions import Transaction
+from casework.values import shortened
+
+SHORT_LIMIT = 200
+"""Longest short description, in characters."""
+
+
+class ErrorType(StrEnum):
+    """Whose fault it is, and so whether to try again can help."""
+
+    BUSINESS = "BUSINESS"
+    """The case itself does not hold: its data is missing or wrong. To try again changes nothing."""
+    APPLICATION = "APPLICATION"
+    """The software, or a system that it uses, failed. To try again may help."""
+
+
+class Severity(StrEnum):
+    """How much harm it does."""
+
+    WARNING = "WARNING"
+    ERROR = "ERROR"
+    CRITICAL = "CRITICAL"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a Transaction is worked on: process, task, and the path of this visit of the task (`validate.1`)."""
+
+    process: str
+    task: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorEntity:
+    """One failure of one Transaction at one task. `attempt` counts from 1; instants are aware, in UTC."""
+
+    uuid: UUID
+    transaction: UUID
+    root: UUID
+    """The Transaction that those were split from, or the Transaction itself."""
+    type: ErrorType
+    code: str
+    severity: Severity
+    short: str
+    """One line, at most SHORT_LIMIT characters."""
+    full: str
+    process: str
+    task: str
+    attempt: int
+    started: datetime
+    """When the attempt began."""
+    failed: datetime
+
+
+def error_entity(
+    error: BaseException,
+    transaction: Transaction,
+    spot: Spot,
+    *,
+    root: UUID,
+    attempt: int,
+    started: datetime,
+    failed: datetime,
+    environment: Mapping[str, str],
+) -> ErrorEntity:
+    """What to record of `error`; secrets of `environment` are struck from its words.
+
+    A BusinessError is of type BUSINESS and brings its code and severity; anything else is APPLICATION, its code the
+    name of its class. The id follows from transaction, process, path and attempt: a repeated record is the same row.
+    """
+    words = scrub.told(scrub.words_of(error), environment)
+    kind, code, severity = _sorted(error)
+    return ErrorEntity(
+        uuid=derived_id(transaction.uuid, f"{spot.process}/{spot.path}", f"error:{attempt}"),
+        transaction=transaction.uuid,
+        root=root,
+        type=kind,
+        code=code,
+        severity=severity,
+        short=shortened(words.partition("\n")[0], SHORT_LIMIT - 30),
+        full=words,
+        process=spot.process,
+        task=spot.task,
+        attempt=attempt,
+        started=started,
+        failed=failed,
+    )
+
+
+def _sorted(error: BaseException) -> tuple[ErrorType, str, Severity]:
+    if isinstance(error, BusinessError):
+        return ErrorType.BUSINESS, error.code, Severity(error.severity)
+    if isinstance(error, UnserialisableError):  # the task's result has no form that can be kept
+        return ErrorType.APPLICATION, type(error).__name__, Severity.CRITICAL
+    return ErrorType.APPLICATION, type(error).__name__, Severity.ERROR
