@@ -1,0 +1,133 @@
+"""A process as a line: Monitor, Tasks, Finalizer, and Rules between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from casework.errors import ProcessDeclarationError
+from casework.graph import expressions
+from casework.process.declaring import TaskSpec, spec_of
+from casework.process.monitors import MonitorTask
+from casework.process.policies import ErrorPolicy
+from casework.process.statuses import DEFAULT_STATUSES, ERROR_IN_PROGRESS, StatusSet
+from casework.process.tasks import Kind, Task
+from casework.process.transactions import Transaction
+
+MONITOR = "monitor"
+FINALIZER = "finalizer"
+END = "end"
+"""Behind the last station: a Transaction that is there has left the line."""
+REPEAT = "_sys_repeat"
+"""What marks the loop record of a Monitor's round."""
+RULE_NAMES = (REPEAT, "transaction", "data")
+"""What a Rule sees: whether it is the loop record, the Transaction's fields, and its data."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """After station `after`, a record for which `when` (CEL) holds goes to `to`; the first Rule that holds counts.
+
+    Stations are `monitor`, the tasks by name, `finalizer` and `end`. Where no Rule holds the next station follows.
+    """
+
+    after: str
+    when: str
+    to: str
+
+
+LOOP_RULE = Rule(MONITOR, REPEAT, MONITOR)
+"""Takes the loop record back to the Monitor. Every line needs one like it."""
+
+
+@dataclass(frozen=True)
+class Finalizer:
+    """Ends a line: a Transaction in status `expects` is set to `sets` and unclaimed; any other is left as it is."""
+
+    expects: str
+    sets: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusinessProcess:
+    """A process as it is written down. `admit` checks it; `errors` goes before the project's policy."""
+
+    name: str
+    monitor: type[MonitorTask]
+    tasks: tuple[type[Task], ...] = ()
+    finalizer: Finalizer | None = None
+    rules: tuple[Rule, ...] = (LOOP_RULE,)
+    tray_size: int = 1
+    """Most Transactions that travel together."""
+    errors: ErrorPolicy | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The stations of a process, and what follows each. Nothing is checked here; `admit` does that."""
+
+    process: BusinessProcess
+    statuses: StatusSet = field(default=DEFAULT_STATUSES)
+
+    @cached_property
+    def specs(self) -> Mapping[str, TaskSpec]:
+        """The tasks by name, in their order."""
+        return {spec.name: spec for spec in map(spec_of, self.process.tasks)}
+
+    @cached_property
+    def stations(self) -> tuple[str, ...]:
+        """All stations in order, from the Monitor to the end."""
+        finalizer = () if self.process.finalizer is None else (FINALIZER,)
+        return (MONITOR, *self.specs, *finalizer, END)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Of each station its place in the order."""
+        return {name: place for place, name in enumerate(self.stations)}
+
+    @property
+    def handles_errors(self) -> bool:
+        """Whether it is an Error process."""
+        return getattr(self.process.monitor, "status_to_set", None) == ERROR_IN_PROGRESS
+
+    def behind(self, station: str) -> str:
+        """The station that follows in order."""
+        return self.stations[self.places[station] + 1]
+
+    def join_behind(self, station: str) -> str | None:
+        """The next join behind a split; None where the children are joined in another line, or nowhere."""
+        later = self.stations[self.places[station] + 1 :]
+        return next((name for name in later if name in self.specs and self.specs[name].kind is Kind.JOIN), None)
+
+    def rules_after(self, station: str) -> tuple[Rule, ...]:
+        """The Rules that are asked behind a station, in order."""
+        return tuple(rule for rule in self.process.rules if rule.after == station)
+
+    def route(self, station: str, record: Mapping[str, Any]) -> str:
+        """Where a record (`record_of`, or LOOP_RECORD) goes from a station.
+
+        Raises:
+            ExpressionError: a Rule cannot be evaluated over it.
+            ProcessDeclarationError: a Rule sends a Transaction to the Monitor.
+        """
+        for rule in self.rules_after(station):
+            if expressions.holds(rule.when, record):
+                if rule.to == MONITOR and not record[REPEAT]:
+                    raise ProcessDeclarationError(
+                        f"Process {self.process.name!r}: the rule after {station!r} when {rule.when!r} sends a "
+                        f"Transaction to the Monitor. Add `{REPEAT} &&` to it, or name a task.",
+                        field="rules",
+                    )
+                return rule.to
+        return self.behind(station)
+
+
+LOOP_RECORD: Mapping[str, Any] = {REPEAT: True, "transaction": {}, "data": {}}
+"""What each round of a Monitor that goes on emits last."""
+
+
+def record_of(transaction: Transaction) -> Mapping[str, Any]:
+    """What Rules see of a Transaction."""
+    return {REPEAT: False, "transaction": transaction.record(), "data": transaction.data}

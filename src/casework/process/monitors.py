@@ -1,0 +1,68 @@
+"""Kinds of Monitors: what stands at the head of a line and lets Transactions onto it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from casework.process.statuses import ERROR_IN_PROGRESS, HAS_ERROR
+
+Entity = TypeVar("Entity")
+
+
+class MonitorTask(ABC):
+    """Base of all Monitors. Its class name is the `monitorClass` of the configuration."""
+
+    status_to_set: ClassVar[str]
+    """The status in which its Transactions enter the line."""
+
+    @classmethod
+    def monitor_class(cls) -> str:
+        """What the configuration calls it."""
+        return cls.__name__
+
+
+class TransactionMonitorTask(MonitorTask):
+    """Claims Transactions that wait in `status_to_monitor`, and sets them to `status_to_set`."""
+
+    status_to_monitor: ClassVar[str]
+
+
+class InputMonitorTask(MonitorTask, Generic[Entity]):
+    """Makes Transactions of data from outside: each entity is saved together with a Transaction of its own."""
+
+    status_to_set = "INTAKE_IN_PROGRESS"
+
+    @abstractmethod
+    async def query_input_entities(self) -> Sequence[Entity]:
+        """What is there now; what was there before may be given again."""
+
+    @abstractmethod
+    async def save_input_entity(self, entity: Entity) -> dict[str, Any]:
+        """Save the entity; gives the data of its Transaction."""
+
+    def natural_key(self, entity: Entity) -> str | None:
+        """What the source calls the entity. One that came before makes no second Transaction; None: each is new."""
+        return None
+
+
+class ProcessingMonitor(TransactionMonitorTask):
+    """Heads the shipped Processing process."""
+
+    status_to_monitor = "INTAKE_COMPLETED"
+    status_to_set = "PROCESSING_IN_PROGRESS"
+
+
+class SubmissionMonitor(TransactionMonitorTask):
+    """Heads the shipped Submission process."""
+
+    status_to_monitor = "PROCESSING_COMPLETED"
+    status_to_set = "SUBMISSION_IN_PROGRESS"
+
+
+class ErrorMonitor(TransactionMonitorTask):
+    """Heads the shipped Error process."""
+
+    status_to_monitor = HAS_ERROR
+    status_to_set = ERROR_IN_PROGRESS
