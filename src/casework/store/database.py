@@ -104,6 +104,20 @@ class Database:
                 await self.renew()
             raise translate(error) from error
 
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[Connection]:
+        """A connection on which each statement is committed by itself, in the same trip to the server.
+
+        Raises:
+            StoreUnavailableError, ConflictError, FatalError: as `transaction`, for the statement that was the last.
+        """
+        async with self.transaction() as conn:
+            await conn.set_autocommit(True)
+            try:
+                yield conn
+            finally:
+                await conn.set_autocommit(False)
+
     async def renew(self) -> None:
         """Leave every session behind; once a second at most. For who sees that the server is not the right one."""
         await self._setup.drain()

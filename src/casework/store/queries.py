@@ -7,15 +7,15 @@ the parameter `cleaned`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, AsyncRawCursor
+from psycopg import AsyncConnection
 from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
@@ -23,7 +23,6 @@ from casework.values import Plain, clean, dumps, instant, plain
 
 Row = TypeVar("Row")
 Params = Mapping[str, Any]
-_PLACE = re.compile(rb"%(?:\((\w+)\)s|%)")
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 
 
@@ -34,20 +33,6 @@ class Query:
     name: str
     sql: bytes
 
-    @cached_property
-    def numbered(self) -> tuple[bytes, tuple[str, ...]]:
-        """The statement as the server takes it, with `$1` for its first parameter, and the parameters in that order.
-
-        The driver makes the same of `sql`, but keeps what it made only of short statements.
-        """
-        names: dict[bytes, int] = {}
-
-        def number(found: re.Match[bytes]) -> bytes:
-            return b"$%d" % names.setdefault(found[1], len(names) + 1) if found[1] else b"%"
-
-        made = _PLACE.sub(number, self.sql)
-        return made, tuple(name.decode() for name in names)
-
 
 @cache
 def load(module: str) -> Mapping[str, Query]:
@@ -56,14 +41,6 @@ def load(module: str) -> Mapping[str, Query]:
     _, *parts = _NAME.split(text)
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return {name: Query(f"{module}.{name}", sql.strip().rstrip(";").encode()) for name, sql in pairs}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one of several statements gave: its rows, and how many it touched or found."""
-
-    rows: Sequence[tuple[Any, ...]]
-    count: int
 
 
 class Writing(dict[str, Any]):
@@ -131,21 +108,6 @@ async def dicts(conn: AsyncConnection[Any], query: Query, params: Params) -> lis
             return await cursor.fetchall()
     except psycopg.Error as error:
         error.add_note(query.name)
-        raise
-
-
-async def together(conn: AsyncConnection[Any], statements: Sequence[tuple[Query, Params]]) -> list[Answer]:
-    """Send all at once, wait once: an answer to each. The first that the server refuses raises, and stops the rest."""
-    cursors = []
-    try:
-        async with conn.pipeline():
-            for query, params in statements:
-                sql, names = query.numbered
-                cursors.append(await AsyncRawCursor(conn).execute(sql, [params[name] for name in names]))
-        rows = [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
-        return [Answer(made, cursor.rowcount) for made, cursor in zip(rows, cursors, strict=True)]
-    except psycopg.Error as error:
-        error.add_note(" ".join(query.name for query, _ in statements))
         raise
 
 

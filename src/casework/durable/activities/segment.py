@@ -173,8 +173,8 @@ class _Passage:
         return following, claimed
 
     async def _alone(self, link: Link) -> bool:
-        async with self._services.db.transaction() as conn:
-            return await self._write(conn, link)
+        self._claimed_at = time.monotonic()
+        return await chains.write_alone(self._services.db, link)
 
     async def _transactional(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
         """Effect, ledger row and the next claim in one transaction."""

@@ -1,0 +1,148 @@
+"""Links of a chain of steps: the expected case in one statement, and what else can be met."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from casework.errors import ConflictError
+from casework.projection import ContextEntry, EventEntry
+from casework.store import chains
+from casework.store.chains import Link, OvertakenError
+from casework.store.database import Database
+from casework.store.incidents import raise_incident
+from casework.store.ledger import StepClaim, StepCommit
+from tests.integration.store.cases import TENANT, apply, at, fetch, running
+
+Rows = list[dict[str, Any]]
+
+
+def link(run_id: UUID, number: int, **parts: Any) -> Link:
+    """The claim of step `number`, and the end of the one before, whose result is its number."""
+    path, before = f"count.{number}", f"count.{number - 1}"
+    made: dict[str, Any] = {
+        "events": [EventEntry(path, "agent.node_started", at(number), {"node": "count"})],
+        "run": running(number),
+        "next": StepClaim(TENANT, run_id, path, "tool", "add_one", "1", {"n": number}, 1, "count"),
+    }
+    if number > 1:
+        made |= {
+            "done": StepCommit(TENANT, run_id, before, 1, "COMPLETED", number - 1, None, 7),
+            "done_turn": 1,
+            "output": ContextEntry(before, "n", number - 1, number - 1, at(number)),
+        }
+    return Link(TENANT, run_id, **made | parts)
+
+
+async def steps(db: Database) -> list[tuple[str, str, Any]]:
+    rows = await fetch(db, "select path, state, result from agent_ops.agent_steps order by started_at, path")
+    return [(row["path"], row["state"], row["result"]) for row in rows]
+
+
+async def context(db: Database) -> Rows:
+    return await fetch(db, "select path, key, version, value from agent_ops.agent_context order by path")
+
+
+async def kinds(db: Database) -> list[str]:
+    return [row["kind"] for row in await fetch(db, "select kind from agent_ops.agent_events order by seq")]
+
+
+async def test_a_link_ends_one_step_and_claims_the_next(db: Database, run_id: UUID) -> None:
+    """DA-26. By itself, or in a transaction of others, which may undo it."""
+    assert await chains.write_alone(db, link(run_id, 1))
+    async with db.transaction() as conn:
+        assert await chains.write(conn, link(run_id, 2))
+        await conn.rollback()
+    assert await steps(db) == [("count.1", "STARTED", None)]
+    async with db.transaction() as conn:
+        assert await chains.write(conn, link(run_id, 2))
+    assert await steps(db) == [("count.1", "COMPLETED", 1), ("count.2", "STARTED", None)]
+    assert [row["value"] for row in await context(db)] == [1]
+    [run] = await fetch(db, "select version, status, current_node from agent_ops.agent_runs")
+    assert tuple(run.values()) == (2, "RUNNING", "underwrite")
+    [figures] = await fetch(db, "select tool_calls, attempts_completed, latency_ms from agent_ops.agent_run_metrics")
+    assert tuple(figures.values()) == (1, 1, 7)
+
+
+async def test_a_step_that_was_claimed_anew_is_not_ended(db: Database, run_id: UUID) -> None:
+    """DA-26. Nothing of the link is written, however it is written."""
+    await chains.write_alone(db, link(run_id, 1))
+    await chains.write_alone(db, link(run_id, 2))
+    before = await steps(db), await context(db), await kinds(db)
+    with pytest.raises(OvertakenError, match=r"count\.1"):
+        await chains.write_alone(db, link(run_id, 2))
+    with pytest.raises(OvertakenError, match=r"count\.1"):
+        async with db.transaction() as conn:
+            await chains.write(conn, link(run_id, 2))
+    assert (await steps(db), await context(db), await kinds(db)) == before
+
+
+async def test_a_step_that_has_a_row_is_not_claimed(db: Database, run_id: UUID) -> None:
+    """DA-26. The rest of the link is written."""
+    assert await chains.write_alone(db, link(run_id, 1))
+    assert not await chains.write_alone(db, link(run_id, 1, run=running(2)))
+    assert await steps(db) == [("count.1", "STARTED", None)]
+
+
+async def test_the_flag_of_an_incident_comes_down(db: Database, run_id: UUID) -> None:
+    """DA-19. The run moves: a link tells it in the same transaction."""
+    async with db.transaction() as conn:
+        await raise_incident(conn, TENANT, run_id, "engine", "no worker can advance it")
+    assert await chains.write_alone(db, link(run_id, 1))
+    assert await steps(db) == [("count.1", "STARTED", None)]
+    [run] = await fetch(db, "select incident from agent_ops.agent_runs")
+    assert run["incident"] is None
+    assert [kind.split(":")[0] for kind in await kinds(db)] == [
+        "incident_raised",
+        "agent.node_started",
+        "incident_cleared",
+    ]
+
+
+async def test_a_newer_row_of_the_run_stays(db: Database, run_id: UUID) -> None:
+    """DA-25. What was told late is told as late; steps and outputs are written."""
+    await apply(db, run_id, running(5))
+    assert await chains.write_alone(db, link(run_id, 1))
+    assert await steps(db) == [("count.1", "STARTED", None)]
+    [run] = await fetch(db, "select version from agent_ops.agent_runs")
+    assert run["version"] == 5
+    assert "run_stale:1" in await kinds(db)
+
+
+async def test_an_output_that_says_something_else_is_a_conflict(db: Database, run_id: UUID) -> None:
+    """DA-25. Another value at the same version: it stands, and nothing of the link is written."""
+    await chains.write_alone(db, link(run_id, 1))
+    await apply(db, run_id, ContextEntry("count.1", "n", 1, "another", at(1)))
+    with pytest.raises(ConflictError, match=r"context 'n' of count\.1"):
+        await chains.write_alone(db, link(run_id, 2))
+    assert await steps(db) == [("count.1", "STARTED", None)]
+    assert [row["value"] for row in await context(db)] == ["another"]
+
+
+async def test_an_ended_run_claims_nothing(db: Database, run_id: UUID) -> None:
+    """DA-16. The end of what was under way is written, and nothing begins."""
+    await chains.write_alone(db, link(run_id, 1))
+    await apply(db, run_id, running(9, status="FAILED", failure="enough"))
+    [closed] = await steps(db)
+    assert not await chains.write_alone(db, link(run_id, 7, done=None, output=None))
+    assert await steps(db) == [closed]
+
+
+async def test_a_run_without_a_row(db: Database) -> None:
+    """Named, and nothing is written."""
+    unknown = uuid4()
+    with pytest.raises(ConflictError, match=str(unknown)):
+        await chains.write_alone(db, link(unknown, 1))
+
+
+async def test_what_the_database_cannot_hold_is_replaced_and_counted(db: Database, run_id: UUID) -> None:
+    """DA-25. NUL and a lone surrogate, in arguments and result."""
+    odd = StepClaim(TENANT, run_id, "count.1", "tool", "add_one", "1", {"t": "a\x00b"}, 1, "count")
+    await chains.write_alone(db, link(run_id, 1, next=odd))
+    done = StepCommit(TENANT, run_id, "count.1", 1, "COMPLETED", ["\ud800", "\x00"], None, 7)
+    await chains.write_alone(db, link(run_id, 2, done=done))
+    first = (await fetch(db, "select arguments, result, cleaned from agent_ops.agent_steps where path = 'count.1'"))[0]
+    assert tuple(first.values()) == ({"t": "a␀b"}, ["�", "␀"], 3)
+    assert [row["value"] for row in await context(db)] == [["�", "␀"]]
