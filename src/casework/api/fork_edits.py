@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from casework.api.inputs import check_bounds, check_input
-from casework.errors import FieldsError, InputError
+from casework.errors import FieldsError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.json_schemas import misfits
 from casework.graph.loading import nearest
@@ -15,6 +15,16 @@ from casework.graph.recall import key_of
 from casework.values import Plain
 
 INPUT = "input"
+
+
+def check_values(edits: Mapping[str, Plain]) -> None:
+    """That each value may travel through rows, history and answers.
+
+    Raises:
+        InputError: one is nested too deeply or too large.
+    """
+    for key, value in edits.items():
+        check_bounds(value, f"context.{key}")
 
 
 def check_context(pinned: PinnedWorkflow, edits: Mapping[str, Plain]) -> None:
@@ -72,10 +82,7 @@ def _field(key: str, inner: str) -> str:
 
 def _input(pinned: PinnedWorkflow, value: Any) -> list[dict[str, str]]:
     try:
-        check_bounds(value)
         check_input(pinned.name, pinned.input_schema, value)
     except FieldsError as error:
         return [{**each, "field": f"context.{each['field']}"} for each in error.errors]
-    except InputError as error:
-        return [{"field": "context.input", "message": str(error)}]
     return []

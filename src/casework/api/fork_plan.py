@@ -14,8 +14,9 @@ from casework.errors import StateError
 from casework.graph import keeping
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.keeping import MessageSeen, StepSeen
+from casework.graph.lent import gives, lent_end
 from casework.graph.manifests import FANS, Node
-from casework.graph.recall import edited
+from casework.graph.recall import Recorded, edited
 from casework.graph.state import EngineState
 from casework.store.forks import Taken
 from casework.store.rows import StepRow
@@ -57,6 +58,7 @@ def planned(source: Source, wanted: Wanted, step: str | None, tools: Toolbox) ->
     visit = visit_of(path)
     state = source.state_at(visit)
     node = check_node(wanted.pinned, wanted.version, visit.rpartition(".")[0])
+    _check_ends(source, wanted, visit, state)
     request = wanted.edits.get(INPUT, source.row.request)
     # Another version may want another input than the one that the run has.
     asked = {} if wanted.version == source.row.workflow_version else {INPUT: request}
@@ -68,6 +70,28 @@ def planned(source: Source, wanted: Wanted, step: str | None, tools: Toolbox) ->
     _check_places(source, taken, kept, position)
     fork = Fork(str(source.row.run_id), path, visit, tuple(sorted(wanted.edits)), len(kept), anew)
     return Plan(fork, edited(wanted.pinned.workflow.spec, state, wanted.edits), request, taken, position)
+
+
+def _check_ends(source: Source, wanted: Wanted, visit: str, state: EngineState) -> None:
+    """That no end of the fork needs a decision that was made before it begins, since none is taken over."""
+    spec = wanted.pinned.workflow.spec
+    edge = lent_end(spec, state)
+    if edge is None:
+        return
+    before = source.order[: source.order.index(visit)]
+    asked = [each.path for each in source.visits if each.path in before and _decided_so(source, each, edge.outcome)]
+    there = f"Fork from {asked[-1]}" if asked else f"Fork run {source.row.forked_from_run_id} from where it was decided"
+    raise StateError(
+        f"A fork from {visit} may end by the edge from {edge.source!r} with outcome {edge.outcome!r}, which a person "
+        "decided before that. Decisions are not taken over, so the fork would fail there, with all that it did on the "
+        f"way. {there}, and a person decides anew.",
+        details={"step": visit},
+    )
+
+
+def _decided_so(source: Source, visit: Recorded, outcome: str | None) -> bool:
+    node = source.pinned.workflow.spec.node(visit.node)
+    return node is not None and visit.decided is not None and gives(node, visit.decided.decision, outcome)
 
 
 def _anew(source: Source, wanted: Wanted, node: Node, inside: bool) -> str:

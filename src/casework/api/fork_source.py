@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -40,6 +40,8 @@ class Source:
     steps: list[StepRow]
     messages: list[Placed]
     outputs: list[OutputRow]
+    branches: list[str] = field(default_factory=list)
+    """Paths at which a person was asked or a run was started: such a branch may have no step."""
 
     @cached_property
     def order(self) -> list[str]:
@@ -58,7 +60,7 @@ class Source:
             raise StateError(f"Run {run.run_id} has not begun, so there is no step to fork it from. Start another run.")
         if step is None:
             return self.order[-1]
-        known = [*self.order, *(each.path for each in self.steps)]
+        known = [*self.order, *(each.path for each in self.steps), *self.branches]
         if not any(each == step or each.startswith(f"{step}/") for each in known):
             near = difflib.get_close_matches(step, known, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"`casework runs steps {run.run_id}` lists them."
@@ -104,6 +106,7 @@ async def source_of(conn: Connection, tenant: str, run_id: UUID) -> Source:
         steps=await runs.steps(conn, tenant, run_id),
         messages=await forks.placed(conn, tenant, run_id),
         outputs=outputs,
+        branches=await forks.branches(conn, tenant, run_id),
     )
 
 
@@ -111,7 +114,7 @@ async def graph_of(conn: Connection, row: RunRow, version: int) -> PinnedWorkflo
     """A version of the run's workflow.
 
     Raises:
-        StateError: it is a free tree.
+        StateError: it is that of a free tree.
         NotFoundError: there is no such version.
     """
     bundle: Any = await workflows.get(conn, row.tenant, row.workflow_name, version)
@@ -120,7 +123,7 @@ async def graph_of(conn: Connection, row: RunRow, version: int) -> PinnedWorkflo
     pinned = pinned_from_plain(bundle)
     if isinstance(pinned, PinnedTree):
         raise StateError(
-            f"Run {row.run_id} is of free tree {row.workflow_name!r}, which is code and has no graph to begin in. "
+            f"Version {version} of free tree {row.workflow_name!r} is code and has no graph to begin in. "
             "Start another run."
         )
     return pinned

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from casework.api import fork_source, submission
+from casework.api import detail, fork_source, submission
 from casework.api.access import Caller
-from casework.api.fork_edits import INPUT
+from casework.api.fork_edits import INPUT, check_values
 from casework.api.fork_plan import Plan, Wanted, planned
 from casework.api.fork_source import Source, latest_outputs
 from casework.api.requests import ForkRun
@@ -22,6 +22,7 @@ from casework.durable.contracts import Carried, Fork
 from casework.durable.forking import beginning
 from casework.durable.starting import fork_of, packed
 from casework.errors import FieldsError, NotFoundError, StateError
+from casework.graph.bundle import PinnedWorkflow
 from casework.projection import ContextEntry
 from casework.store import forks, runs, workflows
 from casework.store.database import Connection
@@ -48,19 +49,31 @@ async def fork(services: Services, caller: Caller, run_id: UUID, body: ForkRun, 
         FieldsError: an edit does not hold; nothing was written.
         IdempotencyConflictError: the key was used with another body.
     """
+    check_values(body.context)
     new_id = submission.run_id_of(caller.tenant, caller.name, key)
     request_hash = content_hash({"fork": str(run_id), "by": caller.name, **body.model_dump()})
     async with services.db.transaction() as conn:
         known = await runs.get(conn, caller.tenant, new_id) if key is not None else None
+    if known is None and body.model is not None:
+        await _check_model(services, caller, run_id, body.workflow_version, body.model)
+    async with services.db.transaction() as conn:
         if known is not None:
-            row, made, created = submission.the_same(known, request_hash, key), None, False
+            row, created = submission.the_same(known, request_hash, key), False
         else:
             order = await _order(conn, services, caller, run_id, body)
-            row, made, created = await _write(conn, services, caller, order, (new_id, request_hash))
+            row, created = await _write(conn, services, caller, order, (new_id, request_hash))
         seed: Any = await forks.seed_of(conn, caller.tenant, row.run_id)
     if row.status == "PENDING":
         await submission.start_quietly(services, row)
-    return Forked(row, made or fork_of(seed), created)
+    return Forked(row, fork_of(seed), created)
+
+
+async def _check_model(services: Services, caller: Caller, run_id: UUID, version: int | None, model: str) -> None:
+    """By itself and first: a provider may take seconds to look up, and meanwhile no row of the run is to be locked."""
+    async with services.db.transaction() as conn:
+        row = await detail.found(conn, caller.tenant, run_id)
+        pinned = await _version(conn, row, version or row.workflow_version)
+    await submission.check_model(services, pinned, model)
 
 
 @dataclass(frozen=True)
@@ -77,25 +90,21 @@ async def _order(conn: Connection, services: Services, caller: Caller, run_id: U
     if row.parent_run_id is None and await workflows.latest(conn, row.tenant, row.workflow_name) is None:
         raise StateError(f"Workflow {row.workflow_name!r} was deleted, so no new run of it is started. Apply it again.")
     version = body.workflow_version or row.workflow_version
-    wanted = Wanted(version, await _version(conn, source, version), body.context)
-    if body.model is not None:
-        await submission.check_model(services, wanted.pinned, body.model)
+    wanted = Wanted(version, await _version(conn, row, version), body.context)
     plan = planned(source, wanted, body.step, services.app.toolbox)
     return _Order(source, wanted, plan, body.model or row.model)
 
 
-async def _version(conn: Connection, source: Source, version: int) -> Any:
-    if version == source.row.workflow_version:
-        return source.pinned
+async def _version(conn: Connection, row: RunRow, version: int) -> PinnedWorkflow:
     try:
-        return await fork_source.graph_of(conn, source.row, version)
+        return await fork_source.graph_of(conn, row, version)
     except NotFoundError as error:
         raise FieldsError(str(error), [{"field": "workflow_version", "message": str(error)}]) from None
 
 
 async def _write(
     conn: Connection, services: Services, caller: Caller, order: _Order, identity: tuple[UUID, str]
-) -> tuple[RunRow, Fork, bool]:
+) -> tuple[RunRow, bool]:
     """The row, the seed, and what is taken over."""
     (new_id, request_hash), source, plan, now = identity, order.source.row, order.plan, datetime.now(UTC)
     row, created = await runs.create_pending(
@@ -124,7 +133,7 @@ async def _write(
         carried = beginning(plan.state, plan.position, outputs, now)
         _check_size(order, carried)
         await forks.keep_seed(conn, source.tenant, new_id, packed(carried, plan.fork))
-    return row, plan.fork, created
+    return row, created
 
 
 async def _outputs(conn: Connection, order: _Order, new_id: UUID, now: datetime) -> list[ContextEntry]:
@@ -148,8 +157,11 @@ def _check_size(order: _Order, carried: Carried) -> None:
     """
     parts = (order.plan.request, order.wanted.pinned.to_plain(), packed(carried, order.plan.fork))
     size = sum(len(dumps(part).encode()) for part in parts)
-    if size + submission.START_MARGIN > submission.START_LIMIT:
+    limit = submission.START_LIMIT - submission.START_MARGIN
+    if size > limit:
+        edits = " or with smaller edits" if order.wanted.edits else ""
         raise StateError(
-            f"A fork of run {order.source.row.run_id} would begin with {size:,} bytes of workflow, input and outputs, "
-            f"and {submission.START_LIMIT - submission.START_MARGIN:,} is the limit. Fork from an earlier step."
+            f"A fork of run {order.source.row.run_id} would begin with {size:,} bytes of workflow, input and outputs "
+            f"(input and last output count twice), and {limit:,} is the limit. Fork from an earlier step{edits}, or "
+            "start another run with a smaller input."
         )

@@ -39,16 +39,16 @@ _NO_NETWORK: Registry[Any] = Registry()
 """A schema refers to itself only; without a registry the library would fetch what a `$ref` names."""
 
 
-def check_bounds(value: Plain) -> None:
-    """Check that an input may travel through rows, history and answers.
+def check_bounds(value: Plain, field: str = "input") -> None:
+    """Check that a value from outside may travel through rows, history and answers; `field` names it.
 
     Raises:
         InputError: it is nested too deeply or too large.
     """
     try:
-        bounded(value, "input", BODY_LIMIT, ENTRY_DEPTH)
+        bounded(value, field, BODY_LIMIT, ENTRY_DEPTH)
     except UnserialisableError as error:
-        raise InputError(shortened(str(error), 400), field="input") from None
+        raise InputError(shortened(str(error), 400), field=field) from None
 
 
 def check_input(workflow: str, schema: Mapping[str, Any] | None, value: Plain) -> None:

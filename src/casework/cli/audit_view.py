@@ -37,7 +37,8 @@ def _event_gaps(trail: Trail) -> Iterable[str]:
 def _evidence_gaps(trail: Trail) -> Iterable[str]:
     for step in (*trail["evidence"], *trail["model_calls"]):
         done = [attempt["attempt"] for attempt in step["attempts"] if attempt["outcome"] == "COMPLETED"]
-        if step["state"] == "COMPLETED" and len(done) != 1:
+        there = 0 if step["taken_from"] else 1  # what a fork took over was tried where it was done
+        if step["state"] == "COMPLETED" and len(done) != there:
             yield f"Step {step['path']} is COMPLETED and has {len(done)} completed attempts."
 
 
@@ -48,6 +49,8 @@ def print_trail(trail: Trail, missing: list[str]) -> None:
         f"Run {run['run_id']}  {run['workflow_name']} v{run['workflow_version']}  tenant {_short(run['tenant'])}"
     )
     click.echo(f"User {_short(run['user_id'])}, sent by {_short(run['actor'])} at {when(run['created_at'])}")
+    if run["forked_from_run_id"]:
+        click.echo(f"Forked from {_short(run['forked_from_path'])} of run {run['forked_from_run_id']}")
     click.echo(f"Input: {_short(run['request'])}")
     outcome = f", outcome {_short(run['outcome'])}" if run["outcome"] else ""
     ended = f", ended {when(run['ended_at'])}" if run["ended_at"] else ""
@@ -85,7 +88,8 @@ def _policy(use: Trail) -> None:
 
 
 def _step(step: Trail) -> None:
-    click.echo(f"  {step['path']}: {step['state']} at attempt {step['attempt']}")
+    taken = f", taken over from run {step['taken_from']}" if step["taken_from"] else ""
+    click.echo(f"  {step['path']}: {step['state']} at attempt {step['attempt']}{taken}")
     if step["arguments"]:
         click.echo(f"    asked: {_short(step['arguments'])}")
     if is_evaluation(step["result"]):

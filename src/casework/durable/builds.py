@@ -35,8 +35,8 @@ from casework.errors import InputError, SettingsError, StateError, UnreachableEr
 from casework.settings import Settings
 
 BUILD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-QUEUE = re.compile(r"[^.:]{1,200}")
-"""The engine writes `deployment:build`, and once wrote `deployment.build`."""
+QUEUE = re.compile(r"[^.:'\\]{1,200}")
+"""The engine writes `deployment:build`, and once wrote `deployment.build`; in its queries the name stands in quotes."""
 LOOK_AGAIN_S = 0.1
 SEEN_LOOKS = 50
 """How often it is looked, with that pause, whether a worker of the build has come."""
@@ -112,7 +112,7 @@ def deployment(settings: Settings) -> WorkerDeploymentConfig:
         )
     if not QUEUE.fullmatch(queue):
         raise SettingsError(
-            f"CASEWORK_TASK_QUEUE is {queue!r}, and a queue with builds may have no '.' and ':' in its name. Name it "
+            f"CASEWORK_TASK_QUEUE is {queue!r}, and a queue with builds may have none of . : ' \\ in its name. Name it "
             "otherwise, or unset CASEWORK_WORKER_BUILD.",
             field="CASEWORK_TASK_QUEUE",
         )

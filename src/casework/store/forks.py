@@ -73,6 +73,12 @@ async def visits(conn: Connection, tenant: str, run_id: UUID) -> list[VisitEvent
     return await queries.many(conn, _SQL["visits"], {"tenant": tenant, "run_id": run_id}, VisitEvent)
 
 
+async def branches(conn: Connection, tenant: str, run_id: UUID) -> list[str]:
+    """The paths at which a person was asked, or a sub-run was started, in order."""
+    found = await queries.dicts(conn, _SQL["branches"], {"tenant": tenant, "run_id": run_id})
+    return [each["path"] for each in found]
+
+
 async def outputs(conn: Connection, tenant: str, run_id: UUID) -> list[OutputRow]:
     """All outputs of a run's nodes, of each key the latest last."""
     return await queries.many(conn, _SQL["outputs"], {"tenant": tenant, "run_id": run_id}, OutputRow)

@@ -12,6 +12,11 @@ from casework.store import projection, workflows
 from tests.integration.api.conftest import GOOD, LETTER, TENANT, Door, asked, at, decided, publish, running
 
 
+def deep(levels: int) -> Any:
+    """A value that is nested so deep."""
+    return [] if levels == 1 else [deep(levels - 1)]
+
+
 async def answered(door: Door) -> UUID:
     """A run whose first question was answered with more_info, and whose second is open."""
     run_id = await door.start()
@@ -72,6 +77,8 @@ async def test_the_same_key_is_the_same_fork(door: Door) -> None:
         ({"context": {"input": {"to": ""}}}, 422, "context.input.to"),
         ({"workflow_version": 4}, 422, "has no version 4"),
         ({"nonsense": 1}, 422, "nonsense"),
+        ({"context": {"input": deep(65)}}, 422, "'field': 'context.input'"),
+        ({"context": {"decision": deep(65)}}, 422, "'field': 'context.decision'"),
         ({"workflow_version": 0}, 422, "workflow_version"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from casework.agents import ModelAnswer, ModelRequest, Tool, tool
 from casework.app import App
-from casework.errors import FatalError, StateError
+from casework.errors import FatalError, NotFoundError, StateError
 from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.chains import loop_app
 from tests.integration.durable.conftest import House
@@ -241,8 +241,8 @@ async def test_a_sub_run_is_forked_by_itself(house: House, kinds: App) -> None:
         assert (row.parent_run_id, CALLS["look"]) == (None, 6)
 
 
-async def test_an_outcome_that_an_edge_gives_needs_a_decision_of_the_fork(house: House, tmp_path: Path) -> None:
-    """DA-12, AW-15. Forked behind the approval, the fork fails; forked at it, it asks and ends as decided."""
+async def test_no_fork_acts_on_a_decision_that_is_not_its_own(house: House, tmp_path: Path) -> None:
+    """DA-12, AW-15. Behind the approval that gives the outcome it is refused and nothing acts; at it, it asks."""
     manifest = tmp_path / "late.yaml"
     manifest.write_text(LATE)
     async with house.with_app(App(tools=[look], manifests=(manifest,))) as busy:
@@ -250,16 +250,51 @@ async def test_an_outcome_that_an_edge_gives_needs_a_decision_of_the_fork(house:
         await busy.review_at(run_id, "ask")
         await busy.decide(run_id, "approve")
         assert (await busy.reaches(run_id, "COMPLETED")).outcome == "approved"
-        behind = await forked(busy, run_id, step="note.1")
-        row = await busy.reaches(behind.row.run_id, "FAILED")
-        assert row.outcome is None
-        assert "no person's accepted decision gives that outcome" in str(row.failure)
+        before = CALLS["look"]
+        for step in ("note.1", None):
+            with pytest.raises(StateError, match=r"edge from 'note' with outcome 'approved'.*Fork from ask\.1, and a"):
+                await forked(busy, run_id, step=step)
+        assert CALLS["look"] == before
         at_it = await forked(busy, run_id, step="ask.1")
         await busy.review_at(at_it.row.run_id, "ask")
         await busy.decide(at_it.row.run_id, "approve")
         assert (await busy.reaches(at_it.row.run_id, "COMPLETED")).outcome == "approved"
+        with pytest.raises(StateError, match=r"Fork from ask\.1, and a person decides anew"):
+            await forked(busy, at_it.row.run_id)
 
 
+async def test_branches_that_have_no_step_are_named_as_others(house: House, tmp_path: Path) -> None:
+    """AW-15. A branch that asks a person, or that is a run of its own, is recorded: its visit begins anew."""
+    manifest = tmp_path / "branches.yaml"
+    manifest.write_text(STEPLESS)
+    async with house.with_app(App(tools=[look], manifests=(manifest,))) as busy:
+        run_id = await busy.start({}, "stepless")
+        await busy.reaches(run_id, "AWAITING_REVIEW")
+        for step in ("both.1/asks.1", "both.1/below.1"):
+            made = await forked(busy, run_id, step=step)
+            assert (made.fork.visit, "begins anew" in made.fork.anew) == ("both.1", True)
+        with pytest.raises(NotFoundError, match=r"no step 'both\.1/other\.1'"):
+            await forked(busy, run_id, step="both.1/other.1")
+
+
+STEPLESS = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: stepless}
+spec:
+  initialNode: both
+  nodes:
+    - {id: both, type: PARALLEL, outputKey: both, branches: [
+        {id: below, type: SUBWORKFLOW, workflowRef: below},
+        {id: asks, type: HUMAN_APPROVAL, decisions: [{name: fine}]}]}
+---
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: below}
+spec:
+  initialNode: it
+  nodes: [{id: it, type: TOOL, tool: look, outputKey: it}]
+"""
 LATE = """
 apiVersion: casework.dev/v1alpha1
 kind: AiWorkflow

@@ -5,6 +5,11 @@ where tenant = %(tenant)s and run_id = %(run_id)s
   and kind in ('agent.node_started', 'agent.node_completed', 'agent.node_failed')
 order by seq
 
+-- name: branches
+select path from agent_ops.agent_events
+where tenant = %(tenant)s and run_id = %(run_id)s and kind in ('agent.review_pending', 'agent.sub_run_started')
+order by seq
+
 -- name: outputs
 select context_id, path, key, version, value, created_at
 from agent_ops.agent_context
