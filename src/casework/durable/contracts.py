@@ -289,10 +289,18 @@ class SegmentReply:
     is told already. `tried`: whether an attempt of its tool was made, and failed; it is the first of its policy.
     """
 
-    visits: tuple[Passed, ...] = ()
+    visits: tuple[Any, ...] = ()
+    """Each a `Passed`; out of a history each is plain, and `passed` makes one of it."""
     full: bool = False
     begun: str = ""
     tried: bool = False
+
+    def passed(self) -> tuple[Passed, ...]:
+        """The visits of a reply that came out of a history. By its type hints a run would take as long to read one as
+        to go through it."""
+        return tuple(
+            Passed(visit["path"], visit.get("value"), visit["began"], visit["ended"]) for visit in self.visits
+        )
 
 
 @dataclass(frozen=True)

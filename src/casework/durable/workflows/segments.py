@@ -19,8 +19,9 @@ from casework.graph.state import EngineState
 from casework.tasktree import current_node
 from casework.values import dumps
 
-MOST_VISITS = 100
-"""Of one segment. The engine's part of an activity's cost is then a hundredth for each."""
+MOST_VISITS = 400
+"""Of one segment. The engine's part of an activity's cost is then next to nothing, and what the run has to go through at
+one time, some 60 ms of processor time, is far from what an activation may take."""
 MOST_BYTES = 256 * 1024
 """Of outcomes, as JSON, after which a segment begins no further tool; the last one may be as large again."""
 MOST_MS = 5_000
@@ -57,7 +58,7 @@ class Segments:
         journal.give_back(before)
         self.alone, self._begun = bool(reply.visits) and not reply.full, reply.begun
         self._file.tried = reply.begun if reply.tried else ""
-        return reply.visits
+        return reply.passed()
 
     def tell_terminated(self, state: EngineState, command: commands.Command) -> None:
         """The run stops in the visit that is due, whose start a segment has told, in the run's row too."""
