@@ -69,7 +69,7 @@ def planned(source: Source, wanted: Wanted, step: str | None, tools: Toolbox) ->
     _check_tools([each for each in taken.steps if each.path in kept], tools)
     _check_places(source, taken, kept, position)
     fork = Fork(str(source.row.run_id), path, visit, tuple(sorted(wanted.edits)), len(kept), anew)
-    return Plan(fork, edited(wanted.pinned.workflow.spec, state, wanted.edits), request, taken, position)
+    return Plan(fork, edited(state, wanted.edits, source.last_before(visit)), request, taken, position)
 
 
 def _check_ends(source: Source, wanted: Wanted, visit: str, state: EngineState) -> None:

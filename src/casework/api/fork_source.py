@@ -14,7 +14,7 @@ from casework.errors import NotFoundError, StateError
 from casework.graph import engine
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.commands import Decided
-from casework.graph.recall import Recorded, recall
+from casework.graph.recall import Last, Recorded, key_of, recall
 from casework.graph.state import EngineState
 from casework.store import forks, reviews, runs, workflows
 from casework.store.database import Connection
@@ -84,6 +84,21 @@ class Source:
     def from_visit(self, visit: str) -> frozenset[str]:
         """The paths of `visit` and of those after it: what lies in them is not of the past."""
         return frozenset(self.order[self.order.index(visit) :])
+
+    def last_before(self, visit: str) -> Last:
+        """What was stored last before `visit`. Which values are alike says nothing: two agents may answer the same."""
+        out = {*self.from_visit(visit), *(each.path for each in self.visits if each.failed is not None)}
+        rows = [each for each in self.outputs if each.path and each.path not in out]
+        rows.sort(key=lambda each: each.created_at)
+        answers = [each.key for each in rows if self._speaks(each)]
+        return Last(answers[-1] if answers else None, rows[-1].key if rows else None)
+
+    def _speaks(self, output: OutputRow) -> bool:
+        """Whether an AGENT node stored it; one of another version may be there under another name."""
+        spec = self.pinned.workflow.spec
+        made = spec.node(output.path.rpartition(".")[0])
+        nodes = [made] if made is not None else [node for node in spec.nodes if key_of(node) == output.key]
+        return any(node.type == "AGENT" for node in nodes)
 
 
 async def source_of(conn: Connection, tenant: str, run_id: UUID) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -25,6 +25,21 @@ class ForkOrder:
     version: int | None
     model: str | None
     key: str | None
+
+
+def edits(texts: Iterable[str]) -> dict[str, Plain]:
+    """Each of the texts is `KEY=JSON`.
+
+    Raises:
+        ValueError: one is not of this form, or a key is there twice.
+    """
+    made: dict[str, Plain] = {}
+    for text in texts:
+        key, value = edit(text)
+        if key in made:
+            raise ValueError(f"{key!r:.100} is given twice. Give one value")
+        made[key] = value
+    return made
 
 
 def edit(text: str) -> tuple[str, Plain]:

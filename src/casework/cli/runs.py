@@ -204,10 +204,10 @@ def compare(left: str, right: str, as_json: bool) -> None:
 def _edits(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
     if not value:
         return {}
-    from casework.cli.forking import edit
+    from casework.cli.forking import edits
 
     try:
-        return dict(edit(text) for text in value)
+        return edits(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

@@ -63,17 +63,21 @@ def key_of(node: Node) -> str | None:
     return node.output_key if node.type == "WAIT" else node.output_key or node.id
 
 
-def edited(spec: AiWorkflowSpec, state: EngineState, edits: Mapping[str, Any]) -> EngineState:
+@dataclass(frozen=True)
+class Last:
+    """Under which keys the last answer of an agent is, and the last output of any node; None where there is none."""
+
+    answer: str | None = None
+    output: str | None = None
+
+
+def edited(state: EngineState, edits: Mapping[str, Any], last: Last) -> EngineState:
     """`state` with other values in its context. What a reviewer is asked about, and the last output, follow with it."""
     changed: dict[str, Any] = {"context": {**state.context, **edits}}
-    for node in spec.nodes:
-        key = key_of(node)
-        if key is None or key not in edits or key not in state.context:
-            continue
-        if node.type == "AGENT" and state.context[key] == state.answer:
-            changed["answer"] = edits[key]
-        if state.context[key] == state.output:
-            changed["output"] = edits[key]
+    if last.answer is not None and last.answer in edits:
+        changed["answer"] = edits[last.answer]
+    if last.output is not None and last.output in edits:
+        changed["output"] = edits[last.output]
     plain: dict[str, Any] = {**state.to_plain(), **changed}
     return EngineState.from_plain(plain)
 

@@ -39,5 +39,7 @@ def test_what_does_not_hold_is_told(line: Line) -> None:
     assert (code, "is not JSON" in err) == (exits.USAGE, True)
     code, _, err = line("runs", "fork", run_id, "--context", "input")
     assert (code, "is not KEY=JSON" in err) == (exits.USAGE, True)
+    code, _, err = line("runs", "fork", run_id, "--context", "input=1", "--context", "input=2")
+    assert (code, "'input' is given twice" in err) == (exits.USAGE, True)
     code, _, err = line("runs", "fork", run_id, "--step", "decision.2")
     assert (code, "Did you mean 'decision.1'" in err) == (exits.USAGE, True)

@@ -142,8 +142,9 @@ async def test_names_that_the_engine_cannot_use_are_refused(house: House) -> Non
     """DA-47. A build or a queue whose name the engine would not take is told at the start of the worker."""
     with pytest.raises(SettingsError, match=r"CASEWORK_WORKER_BUILD is 'a:b'"):
         a_worker(house, "a:b")
-    temporal = TemporalSettings(address=house.settings.temporal.address, task_queue="my.queue")
-    dotted = replace(house, settings=replace(house.settings, temporal=temporal))
-    with pytest.raises(SettingsError, match=r"CASEWORK_TASK_QUEUE is 'my.queue'"):
-        a_worker(dotted, "a")
+    for name in ("my.queue", "o'queue", "my:queue"):
+        temporal = TemporalSettings(address=house.settings.temporal.address, task_queue=name)
+        dotted = replace(house, settings=replace(house.settings, temporal=temporal))
+        with pytest.raises(SettingsError, match="CASEWORK_TASK_QUEUE is "):
+            a_worker(dotted, "a")
     assert of_build(dotted, None).worker() is not None

@@ -308,3 +308,46 @@ spec:
     - {from: ask, to: note, condition: approve}
     - {from: note, to: end, outcome: approved}
 """
+
+
+async def test_an_edit_changes_no_answer_that_happens_to_be_alike(house: House, tmp_path: Path) -> None:
+    """AW-15. Two agents said the same: the person is asked about the second's words, whatever is made of the first's."""
+    manifest = tmp_path / "alike.yaml"
+    manifest.write_text(ALIKE)
+    script = counted(lambda request: ModelAnswer(text="yes"))
+    async with house.with_app(App(manifests=(manifest,), scripts={"runner": script})) as busy:
+        run_id = await busy.start({}, "alike")
+        await busy.review_at(run_id, "ask")
+        first = await forked(busy, run_id, step="ask.1", context={"one": "no"})
+        await busy.review_at(first.row.run_id, "ask")
+        assert (await busy.run(first.row.run_id)).recommendation == "yes"
+        second = await forked(busy, first.row.run_id, step="ask.1", context={"two": "never"})
+        await busy.review_at(second.row.run_id, "ask")
+        assert (await busy.run(second.row.run_id)).recommendation == "never"
+
+
+ALIKE = """
+apiVersion: casework.dev/v1alpha1
+kind: AiWorkflow
+metadata: {name: alike}
+spec:
+  initialNode: one
+  nodes:
+    - {id: one, type: AGENT, agentRef: runner, outputKey: one}
+    - {id: two, type: AGENT, agentRef: runner, outputKey: two}
+    - {id: ask, type: HUMAN_APPROVAL, decisions: [{name: approve, outcome: approved}]}
+  edges:
+    - {from: one, to: two}
+    - {from: two, to: ask}
+    - {from: ask, to: end, condition: approve}
+---
+apiVersion: casework.dev/v1alpha1
+kind: AiAgent
+metadata: {name: runner}
+spec: {provider: scripts}
+---
+apiVersion: casework.dev/v1alpha1
+kind: LlmProvider
+metadata: {name: scripts}
+spec: {type: scripted, script: runner}
+"""

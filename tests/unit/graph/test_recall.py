@@ -15,7 +15,7 @@ from casework.graph import fanning
 from casework.graph.commands import Complete, Decided, Evaluate, Fail, Joined, NodeFailed, Outcome
 from casework.graph.engine import EngineState, Step, advance, evaluate, pending, start
 from casework.graph.manifests import FANS, AiWorkflowSpec, Node
-from casework.graph.recall import Recorded, edited, key_of, outcome_of, recall
+from casework.graph.recall import Last, Recorded, edited, key_of, outcome_of, recall
 from casework.values import dumps, loads
 
 
@@ -124,11 +124,13 @@ def test_what_an_agent_said_is_edited_wherever_it_counts() -> None:
     spec = spec_of(GRAPH)
     visits = [Recorded("look.1", values={"found": 1}), Recorded("think.1", values={"view": "good"}), Recorded("ask.1")]
     state = recall(spec, start(spec, {}), visits, "ask.1")
-    other = edited(spec, state, {"view": "bad"})
+    last = Last(answer="view", output="view")
+    other = edited(state, {"view": "bad"}, last)
     assert (other.answer, other.output, other.context["view"]) == ("bad", "bad", "bad")
-    same = edited(spec, state, {"found": 2})
+    same = edited(state, {"found": 2}, last)
     assert (same.answer, same.output, same.context["found"]) == ("good", "good", 2)
-    assert edited(spec, state, {}) == state
+    assert edited(state, {}, last) == state
+    assert edited(state, {"found": "good"}, Last()).answer == "good"
 
 
 def test_an_output_of_another_shape_is_refused() -> None:
