@@ -311,7 +311,7 @@ spec:
 
 
 async def test_an_edit_changes_no_answer_that_happens_to_be_alike(house: House, tmp_path: Path) -> None:
-    """AW-15. Two agents said the same: the person is asked about the second's words, whatever is made of the first's."""
+    """AW-15. Two agents said the same: the person is asked about the second's words, whatever the first's become."""
     manifest = tmp_path / "alike.yaml"
     manifest.write_text(ALIKE)
     script = counted(lambda request: ModelAnswer(text="yes"))
