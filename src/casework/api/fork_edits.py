@@ -9,9 +9,9 @@ from casework.api.inputs import check_bounds, check_input
 from casework.errors import FieldsError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.json_schemas import misfits
-from casework.graph.loading import nearest
 from casework.graph.manifests import Node
 from casework.graph.recall import key_of
+from casework.graph.words import nearest
 from casework.values import Plain
 
 INPUT = "input"

@@ -18,7 +18,7 @@ from casework.api.resources_status import status_of
 from casework.api.services import ServicesDep
 from casework.errors import InputError, NotFoundError
 from casework.graph.kinds import ALL_KINDS
-from casework.graph.loading import nearest
+from casework.graph.words import nearest
 from casework.store import resources
 from casework.store.resources import ResourceRow
 from casework.values import Plain

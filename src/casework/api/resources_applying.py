@@ -20,8 +20,8 @@ from casework.api.services import Services
 from casework.errors import InputError, ManifestError, NotFoundError, StateError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.kinds import WorkflowSession
-from casework.graph.loading import nearest
 from casework.graph.manifests import AiWorkflow, Resource
+from casework.graph.words import nearest
 from casework.store import resources, runs, workflows
 from casework.store.database import Connection
 from casework.store.resources import NewResource, Outcome, ResourceRow

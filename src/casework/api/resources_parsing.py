@@ -16,8 +16,10 @@ from casework.api.problems import fields_of
 from casework.app import App
 from casework.errors import AccessError, FieldsError
 from casework.graph.kinds import ALL_KINDS, McpServer
-from casework.graph.loading import nearest
 from casework.graph.manifests import KeyRef, LlmProvider, Resource
+from casework.graph.origins import Path, where
+from casework.graph.sources import unholdable
+from casework.graph.words import nearest
 
 KEY_ENDING = "_API_KEY"
 
@@ -73,10 +75,22 @@ def _resource(manifest: Mapping[str, Any], place: str) -> Resource | list[dict[s
     if "apiVersion" not in manifest:
         return [{"field": f"{place}.apiVersion", "message": "is required"}]
     value = {key: item for key, item in manifest.items() if key != "status"}
+    if odd := [{"field": f"{place}.{where(path)}", "message": f"holds {held}"} for path, held in _odd(value, ())]:
+        return odd
     try:
         return ALL_KINDS[kind].model_validate(value)
     except ValidationError as error:
         return [{**each, "field": f"{place}.{each['field']}"} for each in fields_of(error.errors(include_url=False))]
+
+
+def _odd(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """The texts that could not be kept as they are; a key is named by the object that it stands in."""
+    if isinstance(value, str) and (held := unholdable(value)):
+        yield path, held
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from _odd(key, path)
+        yield from _odd(item, (*path, key))
 
 
 def _twice(found: Sequence[Resource]) -> Iterator[dict[str, str]]:

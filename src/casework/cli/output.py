@@ -14,7 +14,7 @@ import click
 
 from casework.values import Plain, dumps
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 PATH_WIDTH = 60
 """Fewest columns that a path may take, and those that are left to what stands beside it."""
 F = TypeVar("F", bound=Callable[..., Any])

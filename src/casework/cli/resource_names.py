@@ -12,7 +12,7 @@ def kind_of(text: str) -> str:
         BadParameter: there is none; suggests a near one.
     """
     from casework.graph.kinds import ALL_KINDS
-    from casework.graph.loading import nearest
+    from casework.graph.words import nearest
 
     word = text.strip().casefold().removesuffix("s")
     for kind in ALL_KINDS:

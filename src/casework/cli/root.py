@@ -137,5 +137,7 @@ def code_of_run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(sentence: str, code: int) -> int:
-    click.echo(sentence, err=True)
+    from casework.cli.output import safe
+
+    click.echo("\n".join(safe(line) for line in sentence.split("\n")), err=True)
     return code

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from casework.graph.loading import nearest
+from casework.graph.words import nearest
 from casework.values import loads
 
 Schema = Mapping[str, Any]

@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from casework.errors import ExpressionError
-from casework.graph.loading import nearest
+from casework.graph.origins import where
 from casework.graph.patterns import matches, pattern_problem
+from casework.graph.words import nearest
 from casework.values import Plain, dumps, loads
 
 MAX_DEPTH = 30
@@ -39,7 +40,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
         # Without formats: patterns are judged above, by the engine that will match them.
         _library().Draft202012Validator.check_schema(schema, format_checker=_library().FormatChecker(formats=()))
     except _library().SchemaError as error:
-        place = ".".join(str(part) for part in error.path)
+        place = where(tuple(error.path))
         return f"{place + ': ' if place else ''}{error.message:.{_SHOWN}}"
     return None
 
@@ -99,8 +100,7 @@ def _field(error: Any) -> str:
     if error.validator == "required":
         # There is one such error per missing name, and only its message says which.
         path += [name for name in error.validator_value if error.message.startswith(f"{name!r} ")]
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
+    return where(tuple(path))
 
 
 def _message(error: Any) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +13,7 @@ from casework.graph.kinds import ALL_KINDS
 from casework.graph.manifests import API_VERSION, KINDS, BranchType, Manifest, NodeType, Resource
 from casework.graph.origins import Origin, Path, where
 from casework.graph.sources import Document, read
+from casework.graph.words import nearest, one_line
 
 _SHOWN = 60
 _VERSION = f"Add `apiVersion: {API_VERSION}`."
@@ -53,15 +53,8 @@ def _loaded(text: str | bytes, name: str, kinds: Mapping[str, type[Resource]]) -
         else:
             made.append(found)
     if problems:
-        raise ManifestError(_listed(problems))
+        raise ManifestError(_listed([one_line(problem) for problem in problems]))
     return made
-
-
-def nearest(word: object, known: Iterable[str]) -> str:
-    """` Did you mean 'agentRef'?` where `word` is near one of `known`, else nothing."""
-    names = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(str(word).casefold(), names, n=1, cutoff=0.6)
-    return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
 def _listed(problems: Sequence[str]) -> str:

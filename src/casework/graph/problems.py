@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from casework.graph.loading import nearest
 from casework.graph.manifests import Manifest
 from casework.graph.origins import Path
+from casework.graph.words import nearest, one_line
 
 
 class Problem(NamedTuple):
@@ -22,7 +22,7 @@ def named(resource: Manifest, problems: Iterable[Problem]) -> Iterator[str]:
     """Each problem as a line: file, line and path where the resource was read from a file, then resource and place."""
     for place, what, path in problems:
         at = "" if resource.origin is None else f"{resource.origin.at(('spec', *path))}: "
-        yield f"{at}{resource.kind} {resource.name!r}: {place + ': ' if place else ''}{what}"
+        yield one_line(f"{at}{resource.kind} {resource.name!r}: {place + ': ' if place else ''}{what}")
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:

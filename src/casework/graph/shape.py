@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from casework.graph.loading import nearest
 from casework.graph.manifests import END, AiWorkflowSpec, Edge, Node
 from casework.graph.problems import Problem
+from casework.graph.words import nearest
 
 
 def shape_problems(spec: AiWorkflowSpec) -> Iterator[Problem]:

@@ -16,7 +16,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from casework.errors import ManifestError
 from casework.graph.origins import Path, line_of, where
-from casework.values import Plain
+from casework.graph.words import one_line
+from casework.values import Plain, holdable
 
 MAX_SIZE = 1024 * 1024
 """Largest manifest file, in bytes."""
@@ -53,27 +54,31 @@ def read(text: str | bytes, name: str) -> list[Document]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
-        raise ManifestError(f"{name}{line}: this is not YAML: {error.problem or error.context}.") from None
+        raise _refusal(f"{name}{line}: this is not YAML: {error.problem or error.context}.") from None
     except RecursionError:
-        raise ManifestError(f"{name}: it is nested deeper than {MAX_DEPTH}. Flatten it.") from None
+        raise _refusal(f"{name}: it is nested deeper than {MAX_DEPTH}. Flatten it.") from None
     except YAMLError as error:
-        raise ManifestError(f"{name}: this is not YAML: {str(error).splitlines()[0]}.") from None
+        raise _refusal(f"{name}: this is not YAML: {str(error).splitlines()[0]}.") from None
+
+
+def _refusal(said: str, place: str = "") -> ManifestError:
+    return ManifestError(one_line(said), field=place)
 
 
 def _decoded(text: str | bytes, name: str) -> str:
     size = len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     if size > MAX_SIZE:
-        raise ManifestError(f"{name}: it has {size} bytes; at most {MAX_SIZE}. Split it into several files.")
+        raise _refusal(f"{name}: it has {size} bytes; at most {MAX_SIZE}. Split it into several files.")
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise ManifestError(
+            raise _refusal(
                 f"{name}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8. Save the file as UTF-8."
             ) from None
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
-        raise ManifestError(f"{name}:{line}: it holds a NUL character. Remove it.")
+        raise _refusal(f"{name}:{line}: it holds a NUL character. Remove it.")
     # JSON allows tabs between its parts and YAML does not; inside JSON's texts a bare tab is not allowed anyway.
     return text.replace("\t", " ") if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "[") else text
 
@@ -117,7 +122,7 @@ class _Maker:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode):
                 raise self._refused(line, path, "a key is not a text. Use a plain word")
-            key = _whole_characters(key_node.value)
+            key = self._text(key_node.value, line, path, key_node.value)
             if key in made:
                 raise self._refused(line, (*path, key), "this key stands here twice. Remove one")
             made[key] = self.make(value_node, (*path, key))
@@ -128,7 +133,7 @@ class _Maker:
         line, tag, text = node.start_mark.line + 1, str(node.tag), str(node.value)
         kind = tag.removeprefix(_TAG)
         if kind in ("str", "timestamp"):
-            return _whole_characters(text)
+            return self._text(text, line, path)
         if kind == "null":
             return None
         if kind == "bool":
@@ -136,6 +141,13 @@ class _Maker:
         if kind in ("int", "float"):
             return self._number(text, kind, line, path)
         raise self._refused(line, path, f"the tag {tag} is not known here. Remove it")
+
+    def _text(self, text: str, line: int, path: Path, *key: str) -> str:
+        """A text that can be kept as it is; its halves of characters are joined, as JSON writes them."""
+        whole = _whole_characters(text)
+        if held := unholdable(whole):
+            raise self._refused(line, (*path, *key), f"it holds {held}. Remove it")
+        return whole
 
     def _number(self, text: str, kind: str, line: int, path: Path) -> Plain:
         plain = text.replace("_", "")
@@ -151,7 +163,14 @@ class _Maker:
 
     def _refused(self, line: int, path: Path, why: str) -> ManifestError:
         place = where(path)
-        return ManifestError(f"{self._name}:{line}: {place + ': ' if place else ''}{why}.", field=place)
+        return _refusal(f"{self._name}:{line}: {place + ': ' if place else ''}{why}.", place)
+
+
+def unholdable(text: str) -> str | None:
+    """What of a text can be kept nowhere and would be replaced later, in words; None where all of it can be kept."""
+    if holdable(text):
+        return None
+    return "a NUL character" if "\x00" in text else "half a character (a lone surrogate)"
 
 
 def _whole_characters(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -107,6 +108,14 @@ async def test_every_fault_is_named_by_its_field(door: Door, manifest: dict[str,
     answer = await door.post("/v1/resources", {"manifests": [manifest]})
     assert answer.status == 422
     assert field in [error["field"] for error in answer.body["errors"]]
+
+
+async def test_a_text_that_could_not_be_kept_is_refused(door: Door) -> None:
+    """AW-2. A NUL would be another character in the row, so it is refused here as it is in a file."""
+    body = json.dumps({"manifests": [resource("AiAgent", "a", provider="p", systemPrompt="a\0b")]})
+    answer = await door.post("/v1/resources", content=body.encode())
+    assert answer.status == 422
+    assert answer.body["errors"] == [{"field": "manifests[0].spec.systemPrompt", "message": "holds a NUL character"}]
 
 
 async def test_a_manifest_twice_is_refused(door: Door) -> None:

@@ -15,6 +15,7 @@ from casework.cli import output
         ("x" * 100, "x" * 59 + "…"),
         ({"a": 1}, '{"a":1}'),
         ("\x1b[31mred\x07\x9b", "\ufffd[31mred\ufffd\ufffd"),
+        ("\u202edesrever\u2066", "\ufffddesrever\ufffd"),
     ],
 )
 def test_a_cell_is_one_bounded_line_without_control_characters(value: object, shown: str) -> None:

@@ -97,6 +97,15 @@ def test_a_wrong_line_is_told_in_a_sentence(
     assert captured.out == ""
 
 
+def test_an_error_steers_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A message may name what others wrote, as a file's name; its lines stay lines."""
+    (tmp_path / "a\x1b[31m\u202e.yaml").write_text("kind: a\n---\nkind: b\n")
+    assert code_of_run(["validate", "-f", "."]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert not {"\x1b", "\u202e"} & set(err)
+    assert len(err.splitlines()) == 3
+
+
 def test_a_server_that_is_not_there_is_exit_code_5(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
