@@ -78,7 +78,7 @@ def _resource(manifest: Mapping[str, Any], place: str) -> Resource | list[dict[s
     if odd := [{"field": f"{place}.{where(path)}", "message": f"holds {held}"} for path, held in _odd(value, ())]:
         return odd
     try:
-        return ALL_KINDS[kind].model_validate(value)
+        return ALL_KINDS[kind].model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
         return [{**each, "field": f"{place}.{each['field']}"} for each in fields_of(error.errors(include_url=False))]
 

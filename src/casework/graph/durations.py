@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from casework.graph.words import shown
+
 MAX_SECONDS = 3650 * 86_400
 """Longest wait, ten years of 365 days."""
 
-_PARTS = (("weeks", 604_800), ("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
-_ISO = re.compile(
-    r"P(?=[\dT])(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
-    r"(?:T(?=\d)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?",
-    re.ASCII,
-)
+_N, _S = "[0-9]{1,9}", r"[0-9]{1,9}(\.[0-9]{1,9})?S"
+_DATE, _TIME = f"({_N}W({_N}D)?|{_N}D)", f"T({_N}H({_N}M)?({_S})?|{_N}M({_S})?|{_S})"
+PATTERN = rf"^\s*P({_DATE}|({_DATE})?{_TIME})\s*$"
+"""How a duration is written, for every dialect of patterns; months and years have no fixed length."""
+
+_UNITS = {"W": 604_800, "D": 86_400, "H": 3600, "M": 60, "S": 1}
+_PART = re.compile(r"([0-9.]+)([WDHMS])")
 
 
 def seconds_of(duration: str | int | Decimal) -> Decimal:
@@ -24,17 +27,16 @@ def seconds_of(duration: str | int | Decimal) -> Decimal:
     """
     seconds = _read(duration)
     if not 0 <= seconds <= MAX_SECONDS:
-        raise ValueError(f"{duration!r:.60} is no wait from 0 to {MAX_SECONDS} seconds (ten years)")
+        raise ValueError(f"{shown(duration)} is no wait from 0 to {MAX_SECONDS} seconds (ten years)")
     return seconds
 
 
 def _read(duration: str | int | Decimal) -> Decimal:
     if isinstance(duration, str):
-        found = _ISO.fullmatch(duration.strip())
-        if not found:
-            raise ValueError(f"{duration!r:.60} is no duration: write ISO 8601 as in PT15M or P1DT12H, or seconds")
-        return sum((Decimal(found[name] or 0) * seconds for name, seconds in _PARTS), Decimal(0))
+        if not re.match(PATTERN, duration):
+            raise ValueError(f"{shown(duration)} is no duration: write ISO 8601 as in PT15M or P1DT12H, or seconds")
+        return sum((Decimal(number) * _UNITS[unit] for number, unit in _PART.findall(duration)), Decimal(0))
     number = Decimal(duration)
     if not number.is_finite():
-        raise ValueError(f"{duration!r:.60} is no number of seconds")
+        raise ValueError(f"{shown(duration)} is no number of seconds")
     return number

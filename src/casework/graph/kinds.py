@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from casework.graph.manifests import KINDS, Identifier, KeyRef, LlmProviderSpec, Name, Part, Resource
+from casework.graph.fields import Address, Count
+from casework.graph.manifests import KINDS, Identifier, KeyRef, Name, Part, Resource
 
 _Word = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
@@ -20,14 +21,9 @@ class McpServerSpec(Part):
     command: _Word | None = None
     args: Annotated[tuple[_Word, ...], Field(max_length=100)] = ()
     env: dict[_Variable, KeyRef] | None = None
-    url: str | None = None
+    url: Address | None = None
     key_ref: KeyRef | None = None
     tools: tuple[Identifier, ...] | None = None
-
-    @field_validator("url")
-    @classmethod
-    def _plain_url(cls, value: str | None) -> str | None:
-        return LlmProviderSpec._plain_url(value)  # the same rule: an address without a password in it
 
     @model_validator(mode="after")
     def _fields_of_its_type(self) -> McpServerSpec:
@@ -53,7 +49,7 @@ class WorkflowSessionSpec(Part):
 
     workflow_ref: Name
     input: dict[str, Any] = Field(default_factory=dict)
-    max_loops: Annotated[int, Field(ge=1, le=100_000, strict=True)] | None = None
+    max_loops: Annotated[Count, Field(ge=1, le=100_000)] | None = None
 
 
 class WorkflowSession(Resource):

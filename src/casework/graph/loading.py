@@ -13,11 +13,26 @@ from casework.graph.kinds import ALL_KINDS
 from casework.graph.manifests import API_VERSION, KINDS, BranchType, Manifest, NodeType, Resource
 from casework.graph.origins import Origin, Path, where
 from casework.graph.sources import Document, read
-from casework.graph.words import nearest, one_line
+from casework.graph.words import nearest, one_line, shown
 
 _SHOWN = 60
 _VERSION = f"Add `apiVersion: {API_VERSION}`."
 _SHOWN_PROBLEMS = 50
+_WORDS = {
+    "string_type": "is no text. Put it in quotes, or write a text.",
+    "tuple_type": "is no list. Write `- item` lines below it.",
+    "int_type": "is no whole number. Write digits, without quotes.",
+    "bool_type": "is neither true nor false. Write one of the two.",
+    "decimal_type": "is no number. Write digits, as in 0.5.",
+    "greater_than_equal": "is less than {ge}. Write a larger number.",
+    "less_than_equal": "is more than {le}. Write a smaller number.",
+}
+_SIZES = {
+    "too_short": "it has {size} {unit}; at least {min_length}. Add what is missing.",
+    "too_long": "it has {size} {unit}; at most {max_length}. Shorten it.",
+    "string_too_short": "it has {size} {unit}; at least {min_length}. Write a text.",
+    "string_too_long": "it has {size} {unit}; at most {max_length}. Shorten it.",
+}
 _SECRET = ("key", "secret", "token", "password", "credential")
 
 
@@ -67,8 +82,8 @@ def _listed(problems: Sequence[str]) -> str:
 def _manifest(document: Document, name: str, kinds: Mapping[str, type[Resource]]) -> Resource | list[str]:
     value = document.value
     if not isinstance(value, dict):
-        what = type(value).__name__
-        return [f"{name}:{document.line(())}: a manifest is a mapping of apiVersion, kind, metadata, spec, not {what}."]
+        what = f"a manifest is a mapping of apiVersion, kind, metadata, spec, not {shown(value)}."
+        return [f"{name}:{document.line(())}: {what}"]
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         return [f"{name}:{document.line(('kind',))}: kind: {_kind_problem(kind, kinds)}"]
@@ -76,7 +91,7 @@ def _manifest(document: Document, name: str, kinds: Mapping[str, type[Resource]]
         value = {key: item for key, item in value.items() if key != "status"}
     version = [] if "apiVersion" in value else [f"{name}:{document.line(())}: apiVersion: it is missing. {_VERSION}"]
     try:
-        made = kinds[kind].model_validate(value)
+        made = kinds[kind].model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
         return version + [_problem(detail, document, name, kinds[kind]) for detail in _telling(error)]
     made.__dict__["origin"] = Origin(name, document.lines)  # as a cached property keeps what it found
@@ -100,7 +115,7 @@ def _kind_problem(kind: object, kinds: Mapping[str, type[Resource]]) -> str:
         return f"it is missing. Add one of {names}."
     if isinstance(kind, str) and kind in ALL_KINDS:
         return f"{kind} is no part of an application; it is applied with `casework apply`. There are {names}."
-    return f"{kind!r:.{_SHOWN}} is not known; there are {names}.{nearest(kind, kinds)}"
+    return f"{shown(kind)} is not known; there are {names}.{nearest(kind, kinds)}"
 
 
 def _problem(detail: ErrorDetails, document: Document, name: str, model: type[BaseModel]) -> str:
@@ -120,9 +135,19 @@ def _what(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         return f"{_shown(detail, path)} is not known; there are {', '.join(known)}.{nearest(detail['input'], known)}"
     if kind in ("model_type", "dict_type", "model_attributes_type"):
         return f"{_shown(detail, path)} is no mapping. Write `name: value` lines below it."
+    return _value_problem(detail, path)
+
+
+def _value_problem(detail: ErrorDetails, path: Path) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
     if kind == "string_pattern_mismatch":
         return f"{_shown(detail, path)} {_pattern_words(str(context.get('pattern', '')))}."
     message = detail["msg"].removeprefix("Value error, ")
+    if kind in _WORDS:
+        return f"{_shown(detail, path)} {_WORDS[kind].format(**context)}"
+    if kind in _SIZES:
+        unit = "items" if kind.startswith("too") else "characters"
+        return _SIZES[kind].format(size=len(detail["input"]), unit=unit, **context)
     ready = {"missing": "it is missing. Add it.", "value_error": f"{message}."}
     return ready.get(kind, f"{_shown(detail, path)}: {message[:1].lower()}{message[1:]}.")
 
@@ -150,10 +175,9 @@ def _unknown_field(path: Path, model: type[BaseModel]) -> str:
 def _fields_at(path: Path, model: type[BaseModel]) -> list[str]:
     """The fields of the model that `path` leads to."""
     for part in path:
-        if isinstance(part, int):
-            continue
-        by_alias = {field.alias or name: field for name, field in model.model_fields.items()}
-        model = next(_models(by_alias[part].annotation)) if part in by_alias else model
+        # An index, and a key of a mapping of parts, lead to no field of their own.
+        field = next((each for name, each in model.model_fields.items() if (each.alias or name) == part), None)
+        model = next(_models(field.annotation), model) if field is not None else model
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
@@ -180,5 +204,4 @@ def _shown(detail: ErrorDetails, path: Path) -> str:
     """The wrong value, shortened; never what stands where a key might."""
     if any(word in str(part).casefold() for part in path for word in ("keyref", *_SECRET[1:])):
         return "this value"
-    text = repr(detail["input"])
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shown(detail["input"], _SHOWN)

@@ -6,17 +6,16 @@ somewhere, every name is known) is said by `admission`.
 
 from __future__ import annotations
 
-import difflib
 from decimal import Decimal
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    StrictBool,
     StringConstraints,
     field_validator,
     model_serializer,
@@ -25,7 +24,9 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from casework.graph.durations import seconds_of
+from casework.graph.fields import Address, Condition, Count, Duration, Price, Temperature
 from casework.graph.origins import Origin
+from casework.graph.words import nearest, shown
 
 API_VERSION: Literal["casework.dev/v1alpha1"] = "casework.dev/v1alpha1"
 END = "end"
@@ -49,25 +50,6 @@ Identifier = Annotated[str, StringConstraints(pattern=_ID, max_length=63)]
 """Id of a graph node, or name of a tool or decision: it becomes a part of paths, so no dot, slash or blank."""
 Key = Annotated[str, StringConstraints(pattern=_KEY, max_length=63)]
 """Key of an output: it is a name in expressions and templates."""
-
-
-def _words(value: Any) -> Any:
-    """YAML reads `condition: true` as a truth value; here it is the text."""
-    return ("false", "true")[value] if isinstance(value, bool) else value
-
-
-Condition = Annotated[str, BeforeValidator(_words)]
-
-
-def _duration(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
-        raise ValueError(f"{value!r:.60} is no duration: write ISO 8601 as in PT15M or P1DT12H, or seconds")
-    seconds_of(Decimal(repr(value)) if isinstance(value, float) else value)
-    return value
-
-
-Duration = Annotated[str | int | Decimal, BeforeValidator(_duration)]
-"""A length of time: ISO 8601, or seconds."""
 
 
 class Part(BaseModel):
@@ -126,7 +108,8 @@ class Vertex(Part):
     @field_validator("type", mode="before")
     @classmethod
     def _any_case(cls, value: Any) -> Any:
-        return value.strip().upper() if isinstance(value, str) else value
+        # Other alphabets have letters whose capital is an ASCII letter; those are no words of ours.
+        return value.strip().upper() if isinstance(value, str) and value.isascii() else value
 
     @property
     def duration_s(self) -> float | None:
@@ -151,7 +134,7 @@ class Node(Vertex):
     expression: Condition | None = None
     items: str | None = None
     branches: Annotated[tuple[BranchSpec, ...], Field(max_length=100)] | None = None
-    max_parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
+    max_parallel: Annotated[Count, Field(ge=1, le=1000)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -178,7 +161,7 @@ class Edge(Part):
     source: Identifier = Field(alias="from")
     target: Identifier = Field(alias="to")
     condition: Condition = ""
-    on_error: bool = False
+    on_error: StrictBool = False
     outcome: Ending | None = None
 
     @property
@@ -193,7 +176,7 @@ class AiWorkflowSpec(Part):
     initial_node: Identifier
     nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=1000)]
     edges: Annotated[tuple[Edge, ...], Field(max_length=5000)] = ()
-    max_loops: Annotated[int, Field(ge=1, le=100_000, strict=True)] = 50
+    max_loops: Annotated[Count, Field(ge=1, le=100_000)] = 50
     policy_adoption: Literal["pinned", "next_turn"] = "pinned"
     input: dict[str, Any] | None = None
 
@@ -244,7 +227,7 @@ class AiAgentSpec(Part):
     system_prompt: str = ""
     tools: tuple[Identifier, ...] = ()
     output_schema: dict[str, Any] | None = None
-    max_exchanges: Annotated[int, Field(ge=1, le=1000, strict=True)] = 20
+    max_exchanges: Annotated[Count, Field(ge=1, le=1000)] = 20
 
 
 class KeyRef(Part):
@@ -263,41 +246,29 @@ class KeyRef(Part):
 class Prices(Part):
     """Prices in the currency of the account, per million tokens; exact."""
 
-    input_per_million: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)] = Decimal(0)
-    output_per_million: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)] = Decimal(0)
+    input_per_million: Price = Decimal(0)
+    output_per_million: Price = Decimal(0)
 
 
 class LlmProviderSpec(Part):
     """A language model's provider. `type` is `scripted`, `openai` or another name of the provider layer."""
 
     type: Annotated[str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True)]
-    base_url: str | None = None
+    base_url: Address | None = None
     key_ref: KeyRef | None = None
     default_model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     script: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    temperature: Annotated[Decimal, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
-    max_tokens: Annotated[int, Field(ge=1, strict=True)] | None = None
+    temperature: Temperature | None = None
+    max_tokens: Annotated[Count, Field(ge=1)] | None = None
     prices: Prices | None = None
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        if not value.startswith(("http://", "https://")):
-            raise ValueError("is an address that begins with http:// or https://")
-        if "@" in value.split("://", 1)[1].split("/", 1)[0]:
-            raise ValueError("holds a user or password; name where the key is read from with keyRef instead")
-        return value
 
     @model_validator(mode="after")
     def _script_goes_with_scripted(self) -> LlmProviderSpec:
         if self.type == "scripted" and self.script is None:
             raise ValueError("a provider of type scripted needs `script`, the name of a script of the App")
         if self.type != "scripted" and self.script is not None:
-            near = difflib.get_close_matches(self.type.casefold(), ("scripted", "openai"), n=1)
-            hint = f". Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"`script` is for type scripted, not {self.type!r:.60}{hint}")
+            near = nearest(self.type, ("scripted", "openai")).rstrip("?")
+            raise ValueError(f"`script` is for type scripted, not {shown(self.type)}.{near}".rstrip("."))
         return self
 
 

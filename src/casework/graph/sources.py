@@ -122,6 +122,10 @@ class _Maker:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, ScalarNode):
                 raise self._refused(line, path, "a key is not a text. Use a plain word")
+            if str(key_node.tag) == f"{_TAG}merge":
+                raise self._refused(
+                    line, path, "merge keys (<<) are not taken. Write the fields out, or give an alias whole"
+                )
             key = self._text(key_node.value, line, path, key_node.value)
             if key in made:
                 raise self._refused(line, (*path, key), "this key stands here twice. Remove one")

@@ -108,8 +108,9 @@ def test_examples_hold_to_the_schemas_and_name_them(path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "spec"),
     [
-        ("AiWorkflow", {"initialNode": "a", "nodes": [{"id": "a", "type": "aGent"}], "edges": [
-            {"from": "a", "to": "end", "condition": True}]}),
+        ("AiWorkflow", {"initialNode": "a", "nodes": [
+            {"id": "a", "type": "aGent", "agentRef": "x", "outputKey": "y"}],
+            "edges": [{"from": "a", "to": "end", "condition": True}]}),
         ("LlmProvider", {"type": "openai", "temperature": "0.10"}),
         ("WorkflowSession", {"workflowRef": "loan", "input": {"deep": [1, None]}}),
         ("McpServer", {"type": "http", "url": "http://localhost"}),

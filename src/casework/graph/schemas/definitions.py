@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from casework.graph.manifests import API_VERSION
-from casework.graph.schemas.editors import Schema, json_schema
+from casework.graph.schemas.editors import json_schema
+from casework.graph.schemas.rules import Schema
 
 _GROUP, _VERSION = API_VERSION.split("/")
 _KEPT = (

@@ -11,9 +11,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from casework.graph.kinds import ALL_KINDS
+from casework.graph.schemas.rules import Schema, any_case, rules
 from casework.graph.status import STATUSES
 
-Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -29,14 +29,10 @@ class _Written(GenerateJsonSchema):
             return {"anyOf": [made, {"type": "string", "pattern": any_case(made["enum"])}]}
         return made
 
-
-def any_case(words: list[str]) -> str:
-    """A pattern for one of `words` in any case, that every dialect of patterns reads alike."""
-    return f"^({'|'.join(''.join(_either(letter) for letter in word) for word in words)})$"
-
-
-def _either(letter: str) -> str:
-    return f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else letter
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        beside = rules(schema["cls"].__name__)
+        return {**made, "allOf": beside} if beside else made
 
 
 def json_schema(kind: str) -> Schema:
