@@ -21,7 +21,7 @@ demo: setup  ## one loan case, end to end, with a worker killed in mid-run
 
 # Three at a time, on two cores too: many tests wait for servers.
 test: lint  ## every check and every test
-	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal --durations=15
 
 lint: setup  ## format, lint, types, import contracts; changes nothing
 	$(BIN)/ruff format --check --quiet .

@@ -25,10 +25,13 @@ def test_a_storm_over_the_shipped_cases(casework: Callable[..., Done], tmp_path:
 @pytest.mark.skipif(not REAL.exists(), reason=f"the real applications are not at {REAL} (CASEWORK_TEST_DATA)")
 @pytest.mark.timeout(900)
 def test_a_storm_over_real_applications(casework: Callable[..., Done], tmp_path: Path) -> None:
-    """DA-1, DA-2, DA-9. 200 rows, 8 at a time, then 24 more under way while API, database and engine are killed."""
-    told = blown(casework, tmp_path, "--cases", "200", "--inputs", str(REAL))
-    weathered(told, 224)
-    assert told["counts"]["kills_in_the_first_part"] >= 10
+    """DA-1, DA-2, DA-9. 48 rows, 8 at a time, then 24 more under way while API, database and engine are killed.
+
+    `casework drill storm --cases 200 --inputs FILE` does the same for minutes (`docs/operations/storm.md`).
+    """
+    told = blown(casework, tmp_path, "--cases", "48", "--kill-every", "2", "--inputs", str(REAL))
+    weathered(told, 72)
+    assert told["counts"]["kills_in_the_first_part"] >= 5
 
 
 def blown(casework: Callable[..., Done], folder: Path, *words: str) -> Any:

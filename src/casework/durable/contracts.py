@@ -298,9 +298,7 @@ class SegmentReply:
     def passed(self) -> tuple[Passed, ...]:
         """The visits of a reply that came out of a history. By its type hints a run would take as long to read one as
         to go through it."""
-        return tuple(
-            Passed(visit["path"], visit.get("value"), visit["began"], visit["ended"]) for visit in self.visits
-        )
+        return tuple(Passed(visit["path"], visit.get("value"), visit["began"], visit["ended"]) for visit in self.visits)
 
 
 @dataclass(frozen=True)

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from google.protobuf.duration_pb2 import Duration
-from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
-from temporalio.client import Client
-from temporalio.service import RPCError
 
 from casework.cli import exits
 from tests.integration.cli.conftest import Line
 from tests.integration.cli.test_servers import environment, line_with, process
-from tests.integration.durable.conftest import eventually
+from tests.integration.durable.sweeping import new_namespace
 
 
 @pytest.fixture
 def other(temporal_address: str) -> str:
     """A second namespace of the same server."""
-    name = f"staging-{uuid4().hex[:8]}"
-
-    async def register() -> None:
-        client = await Client.connect(temporal_address, namespace=name)
-        asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
-        await client.workflow_service.register_namespace(asked)
-
-        async def served() -> bool:
-            try:
-                await client.count_workflows("WorkflowType = 'none'")
-            except RPCError:
-                return False
-            return True
-
-        await eventually(served, "the namespace is there")
-
-    asyncio.run(register())
-    return name
+    return asyncio.run(new_namespace(temporal_address, "staging")).namespace
 
 
 def test_a_move_to_another_engine_is_refused_until_it_is_accepted(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from temporalio.client import Client, WorkflowHistory
+from temporalio.worker import Replayer
 
+from casework.durable.worker import WORKFLOWS, workflow_runner
 from casework.settings import HistorySettings
 from tests.integration.durable.conftest import House
 
@@ -29,3 +32,10 @@ def early(house: House, events: int, *, cached: bool = True) -> House:
     if not cached:
         settings = replace(settings, worker=replace(settings.worker, cache_size=0))
     return replace(house, settings=settings)
+
+
+async def replay_all(client: Client, histories: Sequence[WorkflowHistory]) -> None:
+    """Replay each with the present code, and with what the client reads values with."""
+    replayer = Replayer(workflows=WORKFLOWS, data_converter=client.data_converter, workflow_runner=workflow_runner())
+    for history in histories:
+        await replayer.replay_workflow(history)

@@ -53,11 +53,15 @@ async def sweep_now(house: House, ages: Ages = AT_ONCE, run_client: RunClient | 
 
 async def own_namespace(house: House) -> Client:
     """A client of a namespace that nobody else uses, on the house's Temporal."""
-    name = f"own-{uuid4().hex[:8]}"
-    asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
-    await house.client.workflow_service.register_namespace(asked)
-    address = str(house.settings.temporal.address)
+    return await new_namespace(str(house.settings.temporal.address), "own")
+
+
+async def new_namespace(address: str, prefix: str) -> Client:
+    """A client of a new namespace on the server at `address`, once it is served."""
+    name = f"{prefix}-{uuid4().hex[:8]}"
     client = await Client.connect(address, namespace=name, data_converter=DATA_CONVERTER)
+    asked = RegisterNamespaceRequest(namespace=name, workflow_execution_retention_period=Duration(seconds=86400))
+    await client.workflow_service.register_namespace(asked)
 
     async def served() -> bool:
         try:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-from temporalio.worker import Replayer
 
 from casework.api import build
 from casework.app import App
@@ -17,12 +16,12 @@ from casework.durable.blob_sweep import remove_gone
 from casework.durable.connection import connect
 from casework.durable.object_blobs import ObjectBlobs
 from casework.durable.schedules import ensure_sweep
-from casework.durable.worker import WORKFLOWS, run_worker, workflow_runner
+from casework.durable.worker import run_worker
 from casework.errors import SettingsError
 from casework.settings import DatabaseSettings, HistorySettings, Secret, Settings
 from tests.integration.durable.conftest import House, eventually
 from tests.integration.durable.object_store import KEY, SECRET, S3Server, s3_server
-from tests.integration.durable.parts import parts_of
+from tests.integration.durable.parts import parts_of, replay_all
 from tests.integration.durable.test_sealed_runs import WORD, app_in
 
 
@@ -57,11 +56,8 @@ async def test_a_run_over_an_object_store(house: House, tmp_path: Path, s3: S3Se
     histories = await parts_of(house.client, run_id)
     assert row.recommendation == (f"{WORD} " * 1000)
     assert len(histories) > 1
-    replayer = Replayer(
-        workflows=WORKFLOWS, data_converter=house.client.data_converter, workflow_runner=workflow_runner()
-    )
+    await replay_all(house.client, histories)
     for history in histories:
-        await replayer.replay_workflow(history)
         assert sum(event.ByteSize() for event in history.events) < 60_000
 
     async def old() -> bool:

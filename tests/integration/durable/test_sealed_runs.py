@@ -10,7 +10,7 @@ import pytest
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-from temporalio.worker import Replayer, Worker
+from temporalio.worker import Worker
 
 from casework.agents import ModelAnswer, ModelRequest, Request, tool
 from casework.app import App
@@ -30,7 +30,7 @@ from casework.errors import SettingsError, UnreachableError
 from casework.settings import HistorySettings
 from tests.integration.durable.apps import errand
 from tests.integration.durable.conftest import APPLICATION, House, eventually
-from tests.integration.durable.parts import parts_of
+from tests.integration.durable.parts import parts_of, replay_all
 
 WORD = "BLACKBERRY"
 """What no history may show."""
@@ -82,11 +82,8 @@ async def test_a_run_with_large_and_encrypted_values(house: House, tmp_path: Pat
         histories = await parts_of(busy.client, run_id)
     assert row.recommendation == (f"{WORD} " * 1000)
     assert len(histories) > 1
-    replayer = Replayer(
-        workflows=WORKFLOWS, data_converter=house.client.data_converter, workflow_runner=workflow_runner()
-    )
+    await replay_all(house.client, histories)
     for history in histories:
-        await replayer.replay_workflow(history)
         raw = b"".join(event.SerializeToString() for event in history.events)
         assert len(raw) < 60_000
         assert not keys or WORD.encode() not in raw

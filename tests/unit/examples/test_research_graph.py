@@ -200,17 +200,22 @@ async def test_a_quotation_that_was_made_up_does_not_reach_the_report(root: Path
     assert "this does not stand there; quoted was 'The lamp was stolen.'" in aside
 
 
+def cut_off(agent: str, word: str) -> Callable[[ModelRequest], ModelAnswer]:
+    """The agent's script, save that a request with that word in it has no line."""
+
+    def asked(request: ModelRequest) -> ModelAnswer:
+        if word in request.messages[0].content:
+            raise ConnectionError("no line")
+        answer: ModelAnswer = app.scripts[agent](request)
+        return answer
+
+    return asked
+
+
 async def test_a_source_whose_review_fails_sets_itself_aside(root: Path, out: Path) -> None:
     """AW-8. The failure is caught in the source's own run; the report has the others, and says why one is missing."""
     write(root, good__a="The lamp was lit by the keeper.", bad__b="The lamp was lit by a ghost.")
-
-    def fails(request: ModelRequest) -> ModelAnswer:
-        if "Source: bad" in request.messages[0].content:
-            raise ConnectionError("no line")
-        answer: ModelAnswer = app.scripts["weigher"](request)
-        return answer
-
-    end = await researched("Who lit the lamp?", scripts={"weigher": fails})
+    end = await researched("Who lit the lamp?", scripts={"weigher": cut_off("weigher", "Source: bad")})
     assert [sub.status for sub in end.subs.values()] == ["COMPLETED", "COMPLETED"]
     assert "by the keeper" in report(out)
     assert "ghost" not in report(out)
@@ -220,14 +225,7 @@ async def test_a_source_whose_review_fails_sets_itself_aside(root: Path, out: Pa
 async def test_a_reader_that_fails_costs_its_document_alone(root: Path, out: Path) -> None:
     """AW-8. The MAP fails, its onError edge keeps what the other branches brought, and the report names the one."""
     write(root, n__a="The lamp was lit by the keeper.", n__b="The lamp was lit by a ghost.")
-
-    def fails(request: ModelRequest) -> ModelAnswer:
-        if "Document: n/b.md" in request.messages[0].content:
-            raise ConnectionError("no line")
-        answer: ModelAnswer = app.scripts["reader"](request)
-        return answer
-
-    end = await researched("Who lit the lamp?", scripts={"reader": fails})
+    end = await researched("Who lit the lamp?", scripts={"reader": cut_off("reader", "Document: n/b.md")})
     assert (end.status, end.outcome) == ("COMPLETED", "published")
     assert "by the keeper" in report(out)
     assert "- `n/b.md`: it could not be read: the reader failed" in report(out)

@@ -20,8 +20,8 @@ from casework.tasktree import current_node
 from casework.values import dumps
 
 MOST_VISITS = 400
-"""Of one segment. The engine's part of an activity's cost is then next to nothing, and what the run has to go through at
-one time, some 60 ms of processor time, is far from what an activation may take."""
+"""Of one segment. The engine's part of an activity's cost is then next to nothing, and what the run goes through at one
+time, some 60 ms of processor time, is far from what an activation may take."""
 MOST_BYTES = 256 * 1024
 """Of outcomes, as JSON, after which a segment begins no further tool; the last one may be as large again."""
 MOST_MS = 5_000
