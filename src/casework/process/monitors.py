@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from casework.process.statuses import ERROR_IN_PROGRESS, HAS_ERROR
@@ -39,7 +39,7 @@ class InputMonitorTask(MonitorTask, Generic[Entity]):
         """What is there now; what was there before may be given again."""
 
     @abstractmethod
-    async def save_input_entity(self, entity: Entity) -> dict[str, Any]:
+    async def save_input_entity(self, entity: Entity) -> Mapping[str, Any]:
         """Save the entity; gives the data of its Transaction."""
 
     def natural_key(self, entity: Entity) -> str | None:

@@ -78,11 +78,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided."""
+    """What a person decided; `data` is what the decision asks for besides, as the status to clone into."""
 
     decision: str
     reason: str = ""
     reviewer: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class TransactionalTask(Task):
         return None
 
     async def on_skipped(self, transaction: Transaction, reason: str) -> None:
-        """Told that the Transaction is passed over, and why; it cannot be changed here."""
+        """Told that the Transaction goes on at a later task and why; it cannot be changed here."""
 
 
 class InputEntityTask(Task, Generic[Entity]):
@@ -203,12 +204,12 @@ class ManualTask(Task):
     kind = Kind.MANUAL
 
     @abstractmethod
-    async def question(self, transaction: Transaction) -> Question:
-        """What is asked."""
+    async def question(self, transaction: Transaction, errors: Sequence[ErrorEntity]) -> Question:
+        """What is asked. `errors` are those of the Transaction, in order of time; none in the normal flow."""
 
     @abstractmethod
-    async def decided(self, transaction: Transaction, decision: Decision) -> Change | None:
-        """What follows from the decision."""
+    async def decided(self, transaction: Transaction, decision: Decision) -> Remedy | Change | None:
+        """What follows from the decision; a Remedy in an Error process only."""
 
 
 class ErrorTask(Task):

@@ -131,12 +131,19 @@ def moved(statuses: StatusSet, transaction: Transaction, status: str, at: dateti
 def failed(statuses: StatusSet, transaction: Transaction) -> Transaction:
     """The Transaction in HAS_ERROR, which keeps the status that it had before it first failed.
 
+    It is let go by its tray at once, so that the Error process can take it while the tray is still on its way.
+
     Raises:
         TransitionError: it is terminal.
     """
     statuses.check(transaction.status, HAS_ERROR)
     before = transaction.status_before_error if transaction.in_error else transaction.status
-    return replace(transaction, status=HAS_ERROR, status_before_error=before)
+    return replace(transaction, status=HAS_ERROR, status_before_error=before, claim_id=None)
+
+
+def touched(transaction: Transaction) -> Transaction:
+    """The Transaction after a person's decision: it did not go straight through."""
+    return replace(transaction, straight_through=False)
 
 
 def changed(transaction: Transaction, **data: Any) -> Transaction:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from casework.process.declaring import bot_task
+from casework.process.failures import ErrorEntity
 from casework.process.lines import LOOP_RULE, BusinessProcess, Finalizer
 from casework.process.monitors import ProcessingMonitor
 from casework.process.tasks import (
@@ -70,7 +71,7 @@ class Underwrite(AgentTask):
 class Ask(ManualTask):
     """Asks a person."""
 
-    async def question(self, transaction: Transaction) -> Question:
+    async def question(self, transaction: Transaction, errors: Sequence[ErrorEntity]) -> Question:
         return Question("Is it good?", ("yes", "no"))
 
     async def decided(self, transaction: Transaction, decision: Decision) -> Change | None:

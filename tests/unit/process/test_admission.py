@@ -18,7 +18,7 @@ A, B, C = plain("a"), plain("b"), plain("c")
 
 
 def test_a_process_is_a_line_of_stations() -> None:
-    """Monitor, tasks and Finalizer in order; without a Rule that holds a Transaction goes to the next station."""
+    """BP-6. Monitor, tasks and Finalizer in order; without a Rule that holds a Transaction goes to the next station."""
     line = admit(process(A, B, Split, C, Join))
     assert line.stations == ("monitor", "a", "b", "split", "c", "join", "finalizer", "end")
     assert line.route("a", record_of(new())) == "b"
@@ -28,7 +28,7 @@ def test_a_process_is_a_line_of_stations() -> None:
 
 
 def test_rules_route_onward_elsewhere_and_back() -> None:
-    """Rules are CEL over the record; the first that holds counts: onward, past a task, back, out of the line."""
+    """BP-6. Rules are CEL over the record; the first that holds counts: onward, past a task, back, out of the line."""
     rules = (
         LOOP_RULE,
         Rule("monitor", "transaction.priority > 5", "c"),

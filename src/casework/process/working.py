@@ -1,0 +1,131 @@
+"""What a Task does to one Transaction, as values: the runner's work without its rows.
+
+The kinds that are done in one call are done here (`worked`). Agent and manual tasks are two calls with a wait between
+them, which is the runner's; what their second call gives is put on by `applied`, as every Change is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from casework.errors import BusinessError, ProcessDeclarationError
+from casework.process.failures import ErrorEntity
+from casework.process.statuses import StatusSet
+from casework.process.tasks import (
+    Change,
+    ErrorTask,
+    InputEntityTask,
+    JoinTask,
+    PlainTask,
+    Remedy,
+    SplitTask,
+    Task,
+    TaskContext,
+    TransactionalTask,
+)
+from casework.process.transactions import Transaction, changed, child, moved
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a join knows of a Transaction that has come to it: how many children it has, and those that have arrived."""
+
+    children: int
+    arrived: tuple[Transaction, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        """How many have not arrived."""
+        return self.children - len(self.arrived)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What the kinds read besides the Transaction itself: a join its family, an error task the errors."""
+
+    family: Callable[[Transaction], Awaitable[Family]]
+    errors: Callable[[Transaction], Awaitable[Sequence[ErrorEntity]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What came of it: the Transaction as it is now, its children where it was split, a remedy for it."""
+
+    transaction: Transaction
+    children: tuple[Transaction, ...] = ()
+    remedy: Remedy | None = None
+
+
+def applied(statuses: StatusSet, transaction: Transaction, change: Change | None, at: datetime) -> Transaction:
+    """The Transaction with what a Task asked for.
+
+    Raises:
+        TransitionError: it may not go to that status.
+        UnserialisableError: the data cannot be kept.
+        ProcessDeclarationError: the Task gave something that is no Change.
+    """
+    if change is None:
+        return transaction
+    if not isinstance(change, Change):
+        raise ProcessDeclarationError(f"A Task gave {change!r:.100}. Return a Change, or None.", field="task")
+    made = changed(transaction, **change.data) if change.data else transaction
+    if change.priority is not None or change.due_time is not None:
+        priority = made.priority if change.priority is None else change.priority
+        made = replace(made, priority=priority, due_time=change.due_time or made.due_time)
+    return made if change.status is None else moved(statuses, made, change.status, at)
+
+
+async def worked(task: Task, transaction: Transaction, ctx: TaskContext, statuses: StatusSet, reads: Reads) -> Worked:
+    """Let a Task of a kind that is done in one call do its work; its errors are the caller's.
+
+    Raises:
+        ProcessDeclarationError: the kind takes more than one call, or the Task gave what it cannot give.
+    """
+
+    def put(change: Any) -> Worked:
+        return Worked(applied(statuses, transaction, change, ctx.now))
+
+    match task:
+        case PlainTask():
+            return put(await task.run(transaction, ctx))
+        case TransactionalTask():
+            return Worked(await _transactional(task, transaction, ctx, statuses))
+        case InputEntityTask():
+            for entity in await task.find(transaction, ctx):
+                await task.save(await task.process(entity, transaction, ctx), transaction, ctx)
+            return Worked(transaction)
+        case SplitTask():
+            parts = await task.split(transaction, ctx)
+            made = (child(transaction, ctx.path, number, data, ctx.now) for number, data in enumerate(parts, start=1))
+            return Worked(transaction, tuple(made))
+        case JoinTask():
+            return put(await _joined(task, transaction, ctx, await reads.family(transaction)))
+        case ErrorTask():
+            found = await task.handle(transaction, await reads.errors(transaction), ctx)
+            return Worked(transaction, remedy=found) if isinstance(found, Remedy) else put(found)
+    raise ProcessDeclarationError(f"A {task.kind} Task is not done in one call.", field="task")
+
+
+async def _transactional(
+    task: TransactionalTask, transaction: Transaction, ctx: TaskContext, statuses: StatusSet
+) -> Transaction:
+    if not await task.should_run(transaction, ctx):
+        return applied(statuses, transaction, await task.instead(transaction, ctx), ctx.now)
+    made = applied(statuses, transaction, await task.run(transaction, ctx), ctx.now)
+    return applied(statuses, made, await task.after(made, ctx), ctx.now)
+
+
+async def _joined(task: JoinTask, transaction: Transaction, ctx: TaskContext, family: Family) -> Change | None:
+    """Nothing for a Transaction without children; for a parent the join, if all have come."""
+    if not family.children:
+        return None
+    if family.missing:
+        raise BusinessError(
+            f"{family.missing} of {family.children} children have not come to the join {ctx.path}. Look at their "
+            "errors; clone what failed.",
+            code="CHILDREN_MISSING",
+        )
+    return await task.join(transaction, family.arrived, ctx)
