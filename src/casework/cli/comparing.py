@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from casework.cli.forking import kinship, kinship_told
+from casework.cli.kinship import Origin, kinship, kinship_told, origins
 from casework.cli.output import table
 from casework.cli.parts_view import told
 from casework.values import Plain, dumps
@@ -37,7 +37,8 @@ def compared(api: Api, left: str, right: str) -> dict[str, Plain]:
         CaseworkError: there is no such run, or the API cannot be asked.
     """
     details = [api.get(f"/v1/runs/{run_id}") for run_id in (left, right)]
-    return comparison(*details, *(list(_all_steps(api, run_id)) for run_id in (left, right)))
+    steps = [list(_all_steps(api, run_id)) for run_id in (left, right)]
+    return comparison(*details, *steps, lines=[origins(api, each) for each in details])
 
 
 def _all_steps(api: Api, run_id: str) -> Iterator[Any]:
@@ -51,18 +52,23 @@ def _all_steps(api: Api, run_id: str) -> Iterator[Any]:
 
 
 def comparison(
-    left: Mapping[str, Any], right: Mapping[str, Any], left_steps: Sequence[Any], right_steps: Sequence[Any]
+    left: Mapping[str, Any],
+    right: Mapping[str, Any],
+    left_steps: Sequence[Any],
+    right_steps: Sequence[Any],
+    *,
+    lines: Sequence[Sequence[Origin]] = ((), ()),
 ) -> dict[str, Plain]:
-    """Details and steps of two runs as the API gives them, side by side.
+    """Details, steps and lines of origins of two runs, side by side.
 
     `facts`, `input` and `context` are lists of `key`, `same`, `left` and `right`; a side that lacks the key has no
-    member. `forked` says where they part, if one was forked from the other. `steps` are the same by `path`, in the
-    order of the left run, with those of the right alone where they came.
+    member. `forked` says where they part, if one descends from the other or both from a third. `steps` are the same by
+    `path`, in the order of the left run, with those of the right alone where they came.
     """
     return {
         "left": left["run_id"],
         "right": right["run_id"],
-        "forked": kinship(left, right),
+        "forked": kinship(str(left["run_id"]), str(right["run_id"]), *lines),
         "facts": _pairs(_facts(left), _facts(right), FACTS),
         "input": _pairs(left["input"], right["input"]),
         "context": _pairs(left["context"], right["context"]),

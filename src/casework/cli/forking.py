@@ -86,25 +86,3 @@ def print_links(run: Mapping[str, Any]) -> None:
         click.echo(f"Forked from {told(origin['path'])} of run {origin['run_id']}")
     for one in run.get("forks") or ():
         click.echo(f"Fork {one['run_id']} from {told(one['path'])}: {one['status']}")
-
-
-def kinship(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Plain] | None:
-    """Where two runs part, if one was forked from the other or both from a third: each side's origin."""
-    origins = {side: run.get("forked_from") for side, run in (("left", left), ("right", right))}
-    ids = {"left": str(left["run_id"]), "right": str(right["run_id"])}
-    for side, other in (("left", "right"), ("right", "left")):
-        origin = origins[side]
-        if origin and str(origin["run_id"]) == ids[other]:
-            return {"fork": side, "of": other, "path": origin["path"]}
-    one, two = origins["left"], origins["right"]
-    if one and two and one["run_id"] == two["run_id"]:
-        return {"fork": "both", "of": one["run_id"], "path": one["path"], "right_path": two["path"]}
-    return None
-
-
-def kinship_told(found: Mapping[str, Any]) -> str:
-    """The same in words."""
-    if found["fork"] == "both":
-        places = f"left from {told(found['path'])}, right from {told(found['right_path'])}"
-        return f"Both are forks of run {found['of']}: {places}."
-    return f"The {found['fork']} run was forked from {told(found['path'])} of the {found['of']} run."
