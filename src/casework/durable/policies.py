@@ -58,7 +58,7 @@ class OperationPolicy:
 
 MODEL = OperationPolicy("model", attempts=4, start_to_close=60, schedule_to_close=180)
 TOOL = OperationPolicy("tool", attempts=3, start_to_close=60)
-TRIED_TOOL = replace(TOOL, used=1)
+TRIED_TOOL = replace(TOOL, used=1, first_delay=TOOL.first_delay * TOOL.backoff)
 """Of a tool whose first attempt was made in a segment."""
 STORE = OperationPolicy("store", attempts=5, start_to_close=15, of_step=False)
 SEGMENT = OperationPolicy("segment", attempts=3, start_to_close=90, of_step=False, waits_when_cancelled=True)

@@ -108,7 +108,8 @@ async def _told(conn: Connection, link: Link, run: RunEntry, met: _Met) -> None:
     if met.run_moved:
         await tell_cleared(conn, link.tenant, link.run_id, Before(met.flag), run.at)
     elif met.run_status not in TERMINAL:
-        await write_run(conn, link.tenant, link.run_id, run)
+        # A row that is newer is no surprise: the run has told of itself meanwhile, or a segment walks here again.
+        await write_run(conn, link.tenant, link.run_id, run, superseded=True)
 
 
 def _plain(link: Link) -> dict[str, Plain]:

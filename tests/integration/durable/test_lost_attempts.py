@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,12 +29,14 @@ LOOK: list[tuple[str, dict[str, object]]] = [("look", {})]
 
 class Losing(Interceptor):
     """To the engine, the first so many attempts of a tool are lost with their worker: nobody hears of them again.
+    Attempts of a segment are, if it is of the `kinds`.
 
     With `begin` they go on all the same, without heartbeats; else they are never begun, as at a worker that is dead.
     """
 
-    def __init__(self, number: int, *, begin: bool) -> None:
+    def __init__(self, number: int, *, begin: bool, kinds: Collection[str] = (contracts.CALL_TOOL,)) -> None:
         self.left = number
+        self.kinds = kinds
         self.begin = begin
         self.over = asyncio.Event()
 
@@ -53,7 +55,7 @@ class _Lost(ActivityInboundInterceptor):
         super().init(self._silent)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002  # the SDK's name
-        if activity.info().activity_type == contracts.CALL_TOOL and self._by.left:
+        if activity.info().activity_type in self._by.kinds and self._by.left:
             self._by.left -= 1
             self._silent.silent = True
             if not self._by.begin:

@@ -15,7 +15,7 @@ from casework.app import App
 from casework.durable import contracts
 from casework.durable.starting import start_of
 from casework.durable.workflows.segments import MOST_VISITS
-from casework.errors import FatalError, RetryableError, ToldError
+from casework.errors import RetryableError, ToldError
 from casework.store import metrics, runs, workflows
 from tests.integration.durable.chains import loop_app
 from tests.integration.durable.conftest import TENANT, House
@@ -131,19 +131,6 @@ async def test_an_error_that_is_told_fails_the_node_and_is_told_once(house: Hous
 
     with_segments, without, _ = await both(house, tmp_path, act, 3, "COMPLETED", edges=RESCUED)
     assert with_segments == without
-
-
-async def test_a_fault_that_ends_the_run_ends_it(house: House, tmp_path: Path) -> None:
-    """AW-11. What no further attempt would mend shows at the node alone."""
-
-    def act(name: str, calls: int) -> None:
-        if name == "first" and calls >= 2:
-            raise FatalError("it is over")
-
-    async with house.with_app(loop_app(tmp_path, act)) as busy:
-        run_id = await started(busy, 3)
-        row = await busy.reaches(run_id, "FAILED")
-        assert row.failure == "first.2: it is over"
 
 
 async def test_a_tool_that_is_no_longer_quick_is_called_alone(house: House, tmp_path: Path) -> None:

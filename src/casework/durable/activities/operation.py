@@ -18,6 +18,7 @@ from temporalio.exceptions import ApplicationError
 
 from casework.agents import scrub
 from casework.durable import contracts
+from casework.durable.segment_contracts import StepFault
 from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
 from casework.values import clean, shortened
 
@@ -122,6 +123,15 @@ def as_failure(error: CaseworkError) -> ApplicationError:
         non_retryable=not error.retryable or isinstance(error, StoreUnavailableError),
         next_retry_delay=None if after is None or not math.isfinite(after) else timedelta(seconds=_clamped(after)),
     )
+
+
+def fault_of(error: CaseworkError, path: str) -> StepFault:
+    """The same of an attempt at `path`, for an activity that goes on and says it in its answer."""
+    failure = as_failure(error)
+    _told(f"{path}: {error}")
+    pause = failure.next_retry_delay
+    pause_ms = None if pause is None else pause // timedelta(milliseconds=1)
+    return StepFault(failure.type or "", failure.message, failure.non_retryable, pause_ms)
 
 
 def _clamped(seconds: float) -> float:

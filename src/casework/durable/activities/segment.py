@@ -19,12 +19,12 @@ from casework.agents.invoke import invoke
 from casework.agents.tools import Repeat, Tool, ToolContext
 from casework.durable import contracts
 from casework.durable.activities.faults import fault_point
-from casework.durable.activities.operation import is_cancelled, operation
+from casework.durable.activities.operation import fault_of, is_cancelled, operation
 from casework.durable.activities.policy import GovernedPolicy
 from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
 from casework.durable.activities.tool import End, Gate, bound_text, claim_of, commit, completed, refused, seen
 from casework.durable.activities.walk import DueCall, Walk
-from casework.durable.contracts import Segment, SegmentReply
+from casework.durable.segment_contracts import Segment, SegmentReply
 from casework.errors import ConflictError, FatalError, RetryableError, StoreUnavailableError, ToldError
 from casework.graph.bundle import PinnedWorkflow
 from casework.store import chains, ledger, projection
@@ -123,18 +123,17 @@ class _Passage:
         async with self._services.db.transaction() as conn:
             found = await ledger.found(conn, claim_of(due.call, due.tool, due.arguments))
         if found is None or found.state != "committed":
-            raise _EndedError(self._walk.reply())
+            # An attempt of this activity was lost there, and the tool's first with it.
+            raise _EndedError(self._walk.reply(tried=activity.info().attempt > 1))
         self._returned(due, found.result)
         self._walk.forget()
         following = self._walk.due()
         link = self._link(None, following)
-        claimed = await self._alone(link)
-        self._written = self._walk.passed
-        return following, claimed
+        return following, await self._alone(link)
 
     async def _act(self, due: DueCall) -> tuple[DueCall | None, bool]:
         """Let the tool act, and go on. What it tells or fails with ends the segment before it."""
-        walk = self._walk
+        walk, written = self._walk, self._written
         attempt = Attempt(self._services.db, due.call, self._claim(due), self._claimed_at)
         fault_point("claimed", due.call.path)
         try:
@@ -145,36 +144,41 @@ class _Passage:
             told = refused(error)
             await patiently(lambda: commit(self._services.db, due.call, attempt, told))
             raise _EndedError(walk.reply()) from error
-        except (StoreUnavailableError, OvertakenError, ConflictError):
+        except (OvertakenError, ConflictError):
             raise
+        except StoreUnavailableError as error:  # costs no attempt; alone, the node waits for the database
+            await attempt.failed(bound_text(error))
+            raise _EndedError(walk.reply(self._written)) from error
         except (RetryableError, FatalError) as error:
             await attempt.failed(bound_text(error))
-            raise _EndedError(walk.reply(self._written, tried=True)) from error
+            fault = fault_of(error, due.call.path)
+            raise _EndedError(walk.reply(self._written, tried=True, fault=fault)) from error
         except asyncio.CancelledError:
             if not is_cancelled():
                 raise
-            raise _EndedError(walk.reply(self._written)) from None
+            raise _EndedError(walk.reply(self._written, tried=self._written == written)) from None
 
     async def _plain(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
         gate = Gate(due.tool, attempt)
         made = await seen(due.call, attempt, invoke(due.tool, self._context(due), due.arguments, gate.before_act))
         end = completed(due.call, made)
         fault_point("acted", due.call.path)
-        before = self._walk.passed
         self._returned(due, end.result)
         following = self._walk.due()
         link = self._link((due, attempt, end), following)
         try:
             claimed = await patiently(lambda: self._alone(link))
         except OvertakenError:
-            raise await self._overtaken(due, attempt, end, before) from None
-        self._written = self._walk.passed
+            raise await self._overtaken(due, attempt, end) from None
         fault_point("committed", due.call.path)
         return following, claimed
 
     async def _alone(self, link: Link) -> bool:
+        """Write a link by itself; it comes to its end also where nobody waits for it any more."""
         self._claimed_at = time.monotonic()
-        return await chains.write_alone(self._services.db, link)
+        claimed = await chains.write_alone(self._services.db, link)
+        self._written = self._walk.passed
+        return claimed
 
     async def _transactional(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
         """Effect, ledger row and the next claim in one transaction."""
@@ -195,10 +199,10 @@ class _Passage:
         fault_point("committed", path)
         return following, claimed
 
-    async def _overtaken(self, due: DueCall, attempt: Attempt, end: End, before: int) -> _EndedError:
+    async def _overtaken(self, due: DueCall, attempt: Attempt, end: End) -> _EndedError:
         """Ask the ledger: it was this very write, whose answer got lost, or somebody else came first."""
         written = await patiently(lambda: commit(self._services.db, due.call, attempt, end))
-        return _EndedError(self._walk.reply(before if written is None else before + 1))
+        return _EndedError(self._walk.reply(self._written if written is None else None))
 
     def _returned(self, due: DueCall, result: Plain) -> None:
         self._walk.returned(result)

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from casework.agents.tools import Tool
-from casework.durable.contracts import Passed, Segment, SegmentReply, ToolCall
+from casework.durable.contracts import ToolCall
+from casework.durable.segment_contracts import Passed, Segment, SegmentReply, StepFault
 from casework.errors import ExpressionError
 from casework.graph import commands, engine, templates, tracing
 from casework.graph.manifests import AiWorkflowSpec
@@ -154,11 +155,12 @@ class Walk:
         self._events, self._output, self._run = [], None, None
         return made
 
-    def reply(self, visits: int | None = None, *, tried: bool = False) -> SegmentReply:
+    def reply(self, visits: int | None = None, *, tried: bool = False, fault: StepFault | None = None) -> SegmentReply:
         """How the segment ended: with its first `visits` visits, or all of them."""
-        if visits is not None and visits < self.passed:
-            return SegmentReply(tuple(self._visits[:visits]))
-        return SegmentReply(tuple(self._visits), full=self._full, begun=self._begun, tried=tried)
+        if visits is None or visits >= self.passed:
+            return SegmentReply(tuple(self._visits), self._full, self._begun, tried, fault)
+        began = self._visits[visits].path  # a tool's: each is told to begin before it acts
+        return SegmentReply(tuple(self._visits[:visits]), begun=began, tried=tried, fault=fault, cut=True)
 
 
 def _now() -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from casework.durable.contracts import Carried, RunStart
+from casework.durable.segment_contracts import StepFault
 from casework.durable.workflows.failures import StepFailedError, VisitFailedError
 from casework.durable.workflows.shell import RunFile
 from casework.durable.workflows.tree_room import Room
@@ -28,6 +30,14 @@ Due = commands.Due
 """Commands that a visit carries out; the others end the run."""
 
 
+@dataclass(frozen=True)
+class Tried:
+    """An attempt of the tool at `path` that ended badly; `fault` None: it was lost."""
+
+    path: str
+    fault: StepFault | None
+
+
 class CaseFile(RunFile):
     """What the visits of one run share."""
 
@@ -36,8 +46,8 @@ class CaseFile(RunFile):
         self._carried = start.carried
         self.room = Room(HISTORY_EVENTS)
         """For the calls of branches, which are under way side by side."""
-        self.tried = ""
-        """The path of the visit whose tool has made its first attempt in a segment."""
+        self.tried: Tried | None = None
+        """Of the visit that is due, if its tool has made its first attempt in a segment."""
 
     @cached_property
     def bundle(self) -> PinnedWorkflow:

@@ -10,6 +10,7 @@ from temporalio.exceptions import TimeoutError as EngineTimeoutError
 
 from casework.agents import scrub
 from casework.durable import contracts
+from casework.durable.segment_contracts import StepFault
 from casework.errors import CaseworkError, PayloadUnreadableError, StoreUnavailableError
 from casework.values import clean, shortened
 
@@ -134,6 +135,12 @@ def step_failure(path: str, error: ActivityError, *, of_model: bool) -> StepFail
     cause = error.cause
     fatal = isinstance(cause, ApplicationError) and cause.type in (_FATAL - {"FatalError"} if of_model else _FATAL)
     return StepFailedError(path, reason_of(error), fatal=fatal)
+
+
+def told_failure(path: str, fault: StepFault) -> StepFailedError:
+    """The same of an attempt that an activity has told of in its answer."""
+    error = ApplicationError(fault.text, type=fault.kind)
+    return StepFailedError(path, reason_of(error), fatal=fault.kind in _FATAL)
 
 
 def root_failure(error: BaseException) -> str:

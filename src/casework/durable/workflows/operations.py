@@ -125,7 +125,7 @@ class Operations:
                 else:
                     self._tell(path, wait)
                     failure = step_failure(path, error, of_model=policy is policies.MODEL)
-                    self._give_up(path, name, policy, failure)
+                    self.give_up(path, name, policy, failure)
                     raise failure from error
             else:
                 self._tell(path, wait)
@@ -136,7 +136,8 @@ class Operations:
         if wait.since is not None and workflow.patched(TELLS_STORE_WAITS):
             self._journal.event(path, wait.kind, wait.told())
 
-    def _give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
+    def give_up(self, path: str, name: str, policy: OperationPolicy, failure: StepFailedError) -> None:
+        """Close the ledger row of a step with the next write, and tell of it."""
         if not policy.of_step:
             return
         kind: Literal["tool", "model"] = "model" if policy is policies.MODEL else "tool"

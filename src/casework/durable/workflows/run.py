@@ -16,7 +16,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from casework.durable import contracts
-    from casework.durable.contracts import Passed, RunEnd, RunStart, Signal
+    from casework.durable.contracts import RunEnd, RunStart, Signal
+    from casework.durable.segment_contracts import Passed
     from casework.durable.workflows.casefile import CaseFile, Due
     from casework.durable.workflows.failures import VisitFailedError
     from casework.durable.workflows.rolling import asked_to_end, uncancel

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from casework.durable import contracts, policies
-from casework.durable.contracts import Passed, Segment, SegmentReply
-from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Visit
+from casework.durable.segment_contracts import Passed, Segment, SegmentReply
+from casework.durable.workflows.casefile import CONTEXT_BYTES, CaseFile, Due, Tried, Visit
 from casework.durable.workflows.failures import StepFailedError
 from casework.errors import FatalError
 from casework.graph import commands, segments, tracing
@@ -55,9 +55,10 @@ class Segments:
             reply = await self._answer(state, command, before)
         except StepFailedError:
             return ()  # alone the node shows what is the matter, or that nothing is
-        journal.give_back(before)
+        if not reply.cut:
+            journal.give_back(before)
         self.alone, self._begun = bool(reply.visits) and not reply.full, reply.begun
-        self._file.tried = reply.begun if reply.tried else ""
+        self._file.tried = Tried(reply.begun, reply.fault) if reply.tried else None
         return reply.passed()
 
     def tell_terminated(self, state: EngineState, command: commands.Command) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from temporalio import workflow
+
 from casework.durable import contracts, policies
 from casework.durable.contracts import ToolCall, ToolReply
-from casework.durable.workflows.casefile import CaseFile
+from casework.durable.policies import OperationPolicy
+from casework.durable.workflows.casefile import CaseFile, Tried
 from casework.durable.workflows.exchange import Caller
-from casework.durable.workflows.failures import VisitFailedError
+from casework.durable.workflows.failures import VisitFailedError, told_failure
 from casework.graph import commands
 from casework.graph.manifests import Vertex
 from casework.tasktree import current_node
@@ -25,7 +28,8 @@ async def tool_step(
         StepFailedError: it was given up.
     """
     path, name = current_node().path, vertex.tool or ""
-    policy = policies.TRIED_TOOL if path == file.tried else policies.TOOL
+    tried = file.tried if file.tried is not None and file.tried.path == path else None
+    policy = policies.TOOL if tried is None else await _left(file, tried, name)
     reply = await caller.execute(
         contracts.CALL_TOOL,
         path,
@@ -49,3 +53,20 @@ async def tool_step(
     if reply.state == "FAILED":
         raise VisitFailedError(reply.error or f"tool {name} failed")
     return commands.Returned(reply.result)
+
+
+async def _left(file: CaseFile, tried: Tried, name: str) -> OperationPolicy:
+    """What the attempt in a segment has left of the tool's policy, once the next one may begin.
+
+    Raises:
+        StepFailedError: nothing; no further attempt would mend it.
+    """
+    fault = tried.fault
+    if fault is not None and fault.final:
+        failure = told_failure(tried.path, fault)
+        file.operations.give_up(tried.path, name, policies.TOOL, failure)
+        raise failure
+    if fault is not None:
+        pause = policies.TOOL.first_delay if fault.pause_ms is None else fault.pause_ms / 1000
+        await workflow.sleep(pause, summary="waits before the next attempt")
+    return policies.TRIED_TOOL
