@@ -1,11 +1,19 @@
+-- A run that ends has perhaps not heard how far its last segment went: then the place stays that the segment wrote.
 -- name: run
 update agent_ops.agent_runs r
-set version = %(version)s, status = %(status)s, turn = %(turn)s, current_node = %(current_node)s,
-    loop_count = %(loop_count)s, recommendation = %(recommendation)s, outcome = %(outcome)s, failure = %(failure)s,
+set version = %(version)s, status = %(status)s,
+    turn = case when before.further then r.turn else %(turn)s end,
+    current_node = case when before.further then r.current_node else %(current_node)s end,
+    loop_count = case when before.further then r.loop_count else %(loop_count)s end,
+    recommendation = %(recommendation)s, outcome = %(outcome)s, failure = %(failure)s,
     incident = null, cleaned = cleaned + %(cleaned)s, updated_at = %(at)s,
     started_at = case when %(status)s = 'PENDING' then started_at else coalesce(started_at, %(at)s) end,
     ended_at = case when %(status)s in ('COMPLETED', 'FAILED', 'CANCELLED') then %(at)s::timestamptz end
-from (select incident from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s) before
+from (
+    select incident,
+           loop_count > %(loop_count)s and %(status)s in ('COMPLETED', 'FAILED', 'CANCELLED') as further
+    from agent_ops.agent_runs where tenant = %(tenant)s and run_id = %(run_id)s
+) before
 where r.tenant = %(tenant)s and r.run_id = %(run_id)s and version < %(version)s
   and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 returning before.incident
