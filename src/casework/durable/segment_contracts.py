@@ -40,6 +40,10 @@ class Passed:
     ended: str
 
 
+TOLD = "ToldError"
+"""The kind of a fault that ends its step as a model would be told, and the step's row says so."""
+
+
 @dataclass(frozen=True)
 class StepFault:
     """What an attempt failed with, as the engine would be told: the error's kind, its text, whether it is `final`, and
@@ -56,8 +60,9 @@ class SegmentReply:
     """The visits, in order, and how the segment ended.
 
     `full`: by its own bounds; what is due can be the first of another. `begun`: the visit that is due, where its start
-    is told already. `tried`: whether an attempt of its tool was made, and failed or was lost; it is the first of its
-    policy. `fault`: what that failed with, if it could say so. `cut`: more may be written than is said here.
+    is told already, at the instant `since`. `tried`: whether an attempt of its tool was made, and failed or was lost;
+    it is the first of its policy. `fault`: what that failed with, if it could say so. `cut`: more may be written than
+    is said here.
     """
 
     visits: tuple[Any, ...] = ()
@@ -67,6 +72,7 @@ class SegmentReply:
     tried: bool = False
     fault: StepFault | None = None
     cut: bool = False
+    since: str = ""
 
     def passed(self) -> tuple[Passed, ...]:
         """The visits of a reply that came out of a history. By its type hints a run would take as long to read one as

@@ -7,11 +7,11 @@ have the context of the call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from casework.telemetry import records
 
@@ -48,6 +48,16 @@ class ActiveAttempt:
 
 
 ACTIVE: ContextVar[ActiveAttempt | None] = ContextVar("casework_attempt", default=None)
+
+
+STEPS: ContextVar[Callable[[Any], AbstractContextManager[None]] | None] = ContextVar("casework_steps", default=None)
+"""In an activity of several steps: what opens the span of an attempt of one, given its call."""
+
+
+def step_attempt(call: Any) -> AbstractContextManager[None]:
+    """An attempt of one of the steps of an activity: its span is around the block."""
+    opener = STEPS.get()
+    return nullcontext() if opener is None else opener(call)
 
 
 class ModelSpan:

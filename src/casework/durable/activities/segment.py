@@ -24,7 +24,7 @@ from casework.durable.activities.policy import GovernedPolicy
 from casework.durable.activities.services import Attempt, Services, patiently, recorded, run_id
 from casework.durable.activities.tool import End, Gate, bound_text, claim_of, commit, completed, refused, seen
 from casework.durable.activities.walk import DueCall, Walk
-from casework.durable.segment_contracts import Segment, SegmentReply
+from casework.durable.segment_contracts import TOLD, Segment, SegmentReply, StepFault
 from casework.errors import ConflictError, FatalError, RetryableError, StoreUnavailableError, ToldError
 from casework.graph.bundle import PinnedWorkflow
 from casework.store import chains, ledger, projection
@@ -32,6 +32,7 @@ from casework.store.chains import Link, OvertakenError
 from casework.store.database import Connection
 from casework.store.ledger import Case, Claimed
 from casework.store.lent import lent
+from casework.telemetry.calls import step_attempt
 from casework.values import Plain, dumps, loads
 
 
@@ -77,6 +78,9 @@ class Tools:
 
 class _EndedError(Exception):
     """The segment ends here, with this reply."""
+
+    type = RetryableError.__name__
+    """What the span of an attempt says that somebody has overtaken, as of one alone."""
 
     def __init__(self, reply: SegmentReply) -> None:
         super().__init__()
@@ -133,17 +137,19 @@ class _Passage:
 
     async def _act(self, due: DueCall) -> tuple[DueCall | None, bool]:
         """Let the tool act, and go on. What it tells or fails with ends the segment before it."""
-        walk, written = self._walk, self._written
+        walk, before = self._walk, self._written
         attempt = Attempt(self._services.db, due.call, self._claim(due), self._claimed_at)
         fault_point("claimed", due.call.path)
         try:
-            if due.tool.repeat is Repeat.TRANSACTIONAL:
-                return await self._transactional(due, attempt)
-            return await self._plain(due, attempt)
+            with step_attempt(due.call):
+                if due.tool.repeat is Repeat.TRANSACTIONAL:
+                    return await self._transactional(due, attempt)
+                return await self._plain(due, attempt)
         except ToldError as error:
             told = refused(error)
-            await patiently(lambda: commit(self._services.db, due.call, attempt, told))
-            raise _EndedError(walk.reply()) from error
+            written = await patiently(lambda: commit(self._services.db, due.call, attempt, told))
+            fault = None if written is None else StepFault(TOLD, told.error or "", final=True)
+            raise _EndedError(walk.reply(tried=fault is not None, fault=fault)) from error
         except (OvertakenError, ConflictError):
             raise
         except StoreUnavailableError as error:  # costs no attempt; alone, the node waits for the database
@@ -156,7 +162,7 @@ class _Passage:
         except asyncio.CancelledError:
             if not is_cancelled():
                 raise
-            raise _EndedError(walk.reply(self._written, tried=self._written == written)) from None
+            raise _EndedError(walk.reply(self._written, tried=self._written == before)) from None
 
     async def _plain(self, due: DueCall, attempt: Attempt) -> tuple[DueCall | None, bool]:
         gate = Gate(due.tool, attempt)

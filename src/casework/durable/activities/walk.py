@@ -158,9 +158,12 @@ class Walk:
     def reply(self, visits: int | None = None, *, tried: bool = False, fault: StepFault | None = None) -> SegmentReply:
         """How the segment ended: with its first `visits` visits, or all of them."""
         if visits is None or visits >= self.passed:
-            return SegmentReply(tuple(self._visits), self._full, self._begun, tried, fault)
-        began = self._visits[visits].path  # a tool's: each is told to begin before it acts
-        return SegmentReply(tuple(self._visits[:visits]), begun=began, tried=tried, fault=fault, cut=True)
+            since = self._began if self._begun else ""
+            return SegmentReply(tuple(self._visits), self._full, self._begun, tried, fault, since=since)
+        due = self._visits[visits]  # a tool's: each is told to begin before it acts
+        return SegmentReply(
+            tuple(self._visits[:visits]), begun=due.path, tried=tried, fault=fault, cut=True, since=due.began
+        )
 
 
 def _now() -> str:

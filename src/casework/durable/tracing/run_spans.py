@@ -1,9 +1,10 @@
 """Which spans a run has above its attempts, told from what is seen of it outside: activities and what they carry.
 
 Every activity carries the outbox: in it stand the events of visits that began and ended, with the engine's time, and
-the decisions that arrived. A visit's span is made of its two events. What lies between a visit and its activities (an
-exchange) has no event of its own: it lasts from its first activity's start to its last one's end. Everything here
-follows from the history, so a replay arrives at the same spans; `emit` is for the caller to leave out then.
+the decisions that arrived. A visit's span is made of its two events, or of what a segment says of it. What lies between
+a visit and its activities (an exchange) has no event of its own: it lasts from its first activity's start to its last
+one's end. Everything here follows from the history, so a replay arrives at the same spans; `emit` is for the caller to
+leave out then.
 """
 
 from __future__ import annotations
@@ -103,8 +104,12 @@ class RunSpans:
                 self._between[above].end = at
 
     def goes_on(self, path: str, since: int) -> None:
-        """In the part of the run before, a visit was entered that goes on in this one."""
+        """In the part of the run before, or in a segment, a visit was entered that goes on."""
         self._visits[path] = _Open(since, since)
+
+    def passed(self, path: str, start: int, end: int) -> None:
+        """A visit that a segment has behind it."""
+        self._close(f"visit {name_at(path)}", path, start, end, None)
 
     def leaves(self) -> None:
         """The run goes on in another part: a visit that goes on too is told there, all else that is idle is over."""
@@ -126,7 +131,7 @@ class RunSpans:
             return
         self._seen.add((path, kind))
         if kind == "agent.node_started":
-            self._visits[path] = _Open(at, at)
+            self._visits.setdefault(path, _Open(at, at))
         elif kind in _ENDS and path in self._visits:
             self._close_visit(path, at, _ENDS[kind])
 

@@ -25,7 +25,8 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from casework.durable.contracts import PROJECT, Decision, ModelCall, Project, RunStart, ToolCall, name_of
+from casework.durable.contracts import PROJECT, RUN_SEGMENT, Decision, ModelCall, Project, RunStart, ToolCall, name_of
+from casework.durable.segment_contracts import Segment, SegmentReply
 from casework.durable.tracing.headers import place_in, with_place
 from casework.durable.tracing.run_spans import RunFacts, RunSpans, nanoseconds
 from casework.telemetry.identity import Place, parent_path, span_id_of, trace_id_of
@@ -112,6 +113,8 @@ class _TracedActivities(WorkflowOutboundInterceptor):
 
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:  # noqa: A002  # the SDK's name
         spans, call = self._run.spans, input.args[0] if input.args else None
+        if spans is not None and isinstance(call, Segment):
+            return self._start_segment(input, spans, call)
         if spans is None or not isinstance(call, (ModelCall, ToolCall, Project)):
             return super().start_activity(input)
         path = "" if isinstance(call, Project) else call.path
@@ -126,10 +129,38 @@ class _TracedActivities(WorkflowOutboundInterceptor):
         )
         return handle
 
+    def _start_segment(
+        self,
+        input: StartActivityInput,  # noqa: A002  # the SDK's name
+        spans: RunSpans,
+        segment: Segment,
+    ) -> workflow.ActivityHandle[Any]:
+        """It has no place of its own: its attempts stand below their visits, which its answer tells of."""
+        _harmless(lambda: spans.carried(segment.outbox))
+        input.headers = with_place(input.headers, spans.facts.place(""))
+        handle = super().start_activity(input)
+        handle.add_done_callback(lambda _: None if _dropped() else _harmless(lambda: _passed(spans, handle)))
+        return handle
+
 
 def above(activity: str, path: str) -> str:
     """The path of the span above an attempt: a TOOL node's attempt stands below its own visit."""
-    return "" if activity == PROJECT else parent_path(path) or path
+    return "" if activity in (PROJECT, RUN_SEGMENT) else parent_path(path) or path
+
+
+def _passed(spans: RunSpans, handle: workflow.ActivityHandle[Any]) -> None:
+    """The visits that a segment has behind it, and the one that it has begun."""
+    if handle.cancelled() or handle.exception() is not None:
+        return
+    reply: SegmentReply = handle.result()
+    for visit in reply.passed():
+        spans.passed(visit.path, _instant(visit.began), _instant(visit.ended))
+    if reply.begun and reply.since:
+        spans.goes_on(reply.begun, _instant(reply.since))
+
+
+def _instant(text: str) -> int:
+    return nanoseconds(datetime.fromisoformat(text))
 
 
 def _facts(start: RunStart, parent: Place | None) -> RunFacts:
@@ -144,7 +175,7 @@ def _goes_on(start: RunStart, spans: RunSpans | None) -> None:
     carried = start.carried
     since = None if carried is None else carried.journal.get("visit_since")
     if spans is not None and carried is not None and carried.at_rest is not None and since:
-        spans.goes_on(carried.at_rest, nanoseconds(datetime.fromisoformat(since)))
+        spans.goes_on(carried.at_rest, _instant(since))
 
 
 def _emit(span: SpanRecord) -> None:

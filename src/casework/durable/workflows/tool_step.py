@@ -10,6 +10,7 @@ from temporalio import workflow
 from casework.durable import contracts, policies
 from casework.durable.contracts import ToolCall, ToolReply
 from casework.durable.policies import OperationPolicy
+from casework.durable.segment_contracts import TOLD
 from casework.durable.workflows.casefile import CaseFile, Tried
 from casework.durable.workflows.exchange import Caller
 from casework.durable.workflows.failures import VisitFailedError, told_failure
@@ -59,9 +60,12 @@ async def _left(file: CaseFile, tried: Tried, name: str) -> OperationPolicy:
     """What the attempt in a segment has left of the tool's policy, once the next one may begin.
 
     Raises:
+        VisitFailedError: nothing; the tool told an error.
         StepFailedError: nothing; no further attempt would mend it.
     """
     fault = tried.fault
+    if fault is not None and fault.kind == TOLD:
+        raise VisitFailedError(fault.text or f"tool {name} failed")
     if fault is not None and fault.final:
         failure = told_failure(tried.path, fault)
         file.operations.give_up(tried.path, name, policies.TOOL, failure)
