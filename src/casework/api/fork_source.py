@@ -57,7 +57,8 @@ class Source:
         """
         run = self.row
         if not self.visits:
-            raise StateError(f"Run {run.run_id} has not begun, so there is no step to fork it from. Start another run.")
+            why = "has not begun" if run.status == "PENDING" else f"is {run.status} and has no visit on record"
+            raise StateError(f"Run {run.run_id} {why}, so there is no step to fork it from. Start another run.")
         if step is None:
             return self.order[-1]
         known = [*self.order, *(each.path for each in self.steps), *self.branches]
