@@ -5,19 +5,78 @@ engine, no database, no clock, no ids drawn: instants and ids are given. Does no
 runs, tables. Those are built on this model, and it knows nothing of them.
 """
 
+from casework.process.admission import admit, admit_all
+from casework.process.declaring import bot_task
 from casework.process.failures import ErrorEntity, ErrorType, Severity
+from casework.process.lines import LOOP_RULE, BusinessProcess, Finalizer, Line, Rule
+from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
+from casework.process.policies import Answer, ErrorPolicy, OnError
+from casework.process.schedules import Overlap, Schedule, half_days, staggered
+from casework.process.shipped import ERRORS, INTAKE, PROCESSING, SUBMISSION
 from casework.process.statuses import ABORTED, COMPLETED, DEFAULT_STATUSES, ERROR_IN_PROGRESS, HAS_ERROR, StatusSet
+from casework.process.tasks import (
+    AgentTask,
+    Change,
+    Decision,
+    ErrorTask,
+    InputEntityTask,
+    JoinTask,
+    ManualTask,
+    PlainTask,
+    Question,
+    Remedy,
+    RunEnd,
+    SplitTask,
+    TaskContext,
+    TransactionalTask,
+)
 from casework.process.transactions import Transaction
 
 __all__ = [
     "ABORTED",
     "COMPLETED",
     "DEFAULT_STATUSES",
+    "ERRORS",
     "ERROR_IN_PROGRESS",
     "HAS_ERROR",
+    "INTAKE",
+    "LOOP_RULE",
+    "PROCESSING",
+    "SUBMISSION",
+    "AgentTask",
+    "Answer",
+    "BusinessProcess",
+    "Change",
+    "Decision",
     "ErrorEntity",
+    "ErrorPolicy",
+    "ErrorTask",
     "ErrorType",
+    "Finalizer",
+    "InputEntityTask",
+    "InputMonitorTask",
+    "JoinTask",
+    "Line",
+    "ManualTask",
+    "MonitorTask",
+    "OnError",
+    "Overlap",
+    "PlainTask",
+    "Question",
+    "Remedy",
+    "Rule",
+    "RunEnd",
+    "Schedule",
     "Severity",
+    "SplitTask",
     "StatusSet",
+    "TaskContext",
     "Transaction",
+    "TransactionMonitorTask",
+    "TransactionalTask",
+    "admit",
+    "admit_all",
+    "bot_task",
+    "half_days",
+    "staggered",
 ]

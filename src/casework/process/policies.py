@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from casework.errors import ProcessDeclarationError
-from casework.process.failures import ErrorType
+from casework.errors import CaseworkError, ProcessDeclarationError
 
 
 class OnError(StrEnum):
@@ -46,12 +45,15 @@ class Answer(StrEnum):
     """It is COMPLETED by hand, and marked so."""
 
 
+_THEN = {OnError.HOLD: Next.HOLD, OnError.FAIL_FAST: Next.HALT, OnError.LOG_AND_FORGET: Next.FORGET}
+
+
 @dataclass(frozen=True)
 class ErrorPolicy:
     """How failures are dealt with.
 
-    `retries` are further attempts after the first, for APPLICATION errors only. `siblings`: a failed child of a split
-    takes the other children with it. `resume` and `complete_by_hand` put these answers on offer.
+    `retries` are further attempts after the first, for APPLICATION errors that may pass. `siblings`: a failed child of
+    a split takes the other children with it. `resume` and `complete_by_hand` put these answers on offer.
     """
 
     on_error: OnError = OnError.HOLD
@@ -66,15 +68,16 @@ class ErrorPolicy:
                 f"retries is {self.retries!r:.60}. Give a whole number from 0 to 100.", field="retries"
             )
 
-    def judge(self, kind: ErrorType, attempt: int) -> Next:
-        """What follows the failure of attempt `attempt`, from 1. A BUSINESS error is never tried again."""
-        if kind is ErrorType.APPLICATION and attempt <= self.retries:
+    def judge(self, error: BaseException, attempt: int) -> Next:
+        """What follows the failure of attempt `attempt`, from 1.
+
+        A BUSINESS error is never tried again, nor one of the platform that is the same each time (an illegal status, a
+        Rule that cannot be evaluated).
+        """
+        may_pass = error.retryable if isinstance(error, CaseworkError) else True
+        if may_pass and attempt <= self.retries:
             return Next.AGAIN
-        return {
-            OnError.HOLD: Next.HOLD,
-            OnError.FAIL_FAST: Next.HALT,
-            OnError.LOG_AND_FORGET: Next.FORGET,
-        }[self.on_error]
+        return _THEN[self.on_error]
 
     @property
     def answers(self) -> tuple[Answer, ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from casework.errors import ProcessDeclarationError
-from casework.process import ErrorType
+from casework.errors import BusinessError, ExpressionError, ProcessDeclarationError, RetryableError, TransitionError
 from casework.process.policies import DEFAULT_POLICY, Answer, ErrorPolicy, Next, OnError, nearest
 
 
 def test_by_default_a_failure_is_held_at_once() -> None:
     """The first failure of either type makes the Transaction HAS_ERROR; abort and clone are on offer."""
-    assert {DEFAULT_POLICY.judge(kind, 1) for kind in ErrorType} == {Next.HOLD}
+    assert {DEFAULT_POLICY.judge(error, 1) for error in (BusinessError("x"), TimeoutError())} == {Next.HOLD}
     assert DEFAULT_POLICY.answers == (Answer.ABORT, Answer.CLONE)
 
 
@@ -22,8 +21,10 @@ def test_by_default_a_failure_is_held_at_once() -> None:
 def test_application_errors_are_tried_again_and_business_errors_never(on_error: OnError, then: Next) -> None:
     """The retries come first, for APPLICATION errors alone; then what the policy says."""
     policy = ErrorPolicy(on_error, retries=2)
-    assert [policy.judge(ErrorType.APPLICATION, attempt) for attempt in (1, 2, 3)] == [Next.AGAIN, Next.AGAIN, then]
-    assert policy.judge(ErrorType.BUSINESS, 1) is then
+    for error in (TimeoutError("down"), RetryableError("down")):
+        assert [policy.judge(error, attempt) for attempt in (1, 2, 3)] == [Next.AGAIN, Next.AGAIN, then]
+    same_each_time = (BusinessError("bad"), TransitionError("illegal"), ExpressionError("no such key"))
+    assert [policy.judge(error, 1) for error in same_each_time] == [then] * 3
 
 
 def test_more_answers_are_on_offer_where_the_policy_says_so() -> None:

@@ -155,8 +155,8 @@ class LocalTray:
         spec = self._line.specs.get(work.station)
         entity = self._record(work.station, work.path, transaction, error, work.attempt, started)
         policy = self._policy(spec)
-        then = policy.judge(entity.type, work.attempt)
-        if then is Next.AGAIN and not isinstance(error, (ProcessDeclarationError, ExpressionError)):
+        then = policy.judge(error, work.attempt)
+        if then is Next.AGAIN:
             return Again()
         if then is Next.FORGET:
             return Passed(self._unchanged(work.station, transaction))
