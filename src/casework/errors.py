@@ -75,14 +75,13 @@ class BlankIdError(InputError):
 
 
 class UnserialisableError(InputError):
-    """A value has no JSON form."""
+    """A value has no JSON form, or is too large or too deep."""
 
-    def __init__(self, field: str, found: str) -> None:
-        super().__init__(
-            f"{field} cannot be stored: {found}. Pass None, bool, numbers, text, aware datetimes, UUIDs, lists, "
-            "or mappings with text keys.",
-            field=field,
+    def __init__(self, field: str, found: str, remedy: str = "") -> None:
+        remedy = remedy or (
+            "Pass None, bool, numbers, text, aware datetimes, UUIDs, lists, or mappings with text keys."
         )
+        super().__init__(f"{field} cannot be stored: {found}. {remedy}", field=field)
 
 
 class ManifestError(InputError):

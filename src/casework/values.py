@@ -53,6 +53,9 @@ MAX_DIGITS = 4000
 """Most digits of a number; integers are bounded by bits, at three of them for a digit."""
 
 
+_KINDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "a text"}
+
+
 class Cleaned(NamedTuple):
     """A value that PostgreSQL can hold, and how many replacements that took."""
 
@@ -77,7 +80,7 @@ def _plain(value: Any, field: str, depth: int) -> Plain:
     if value is None or isinstance(value, (bool, str, int, float, Decimal)):
         return value
     if depth > MAX_DEPTH:
-        raise UnserialisableError(field, f"nesting deeper than {MAX_DEPTH}")
+        raise UnserialisableError(field, f"nesting deeper than {MAX_DEPTH}", "Flatten it.")
     as_text = _text_form(value, field)
     if as_text is not None:
         return as_text
@@ -290,10 +293,11 @@ def bounded(value: Any, field: str, limit: int = ENTRY_BYTES, depth: int = ENTRY
     """
     made = plain(value, field)
     if _deeper(made, depth):
-        raise UnserialisableError(field, f"nesting deeper than {depth}")
+        raise UnserialisableError(field, f"nesting deeper than {depth}", "Flatten it.")
     size = len(dumps(made).encode())
     if size > limit:
-        raise UnserialisableError(field, f"{type(value).__name__} of {size:,} bytes, over the limit of {limit:,}")
+        found = f"{_KINDS.get(type(made), 'a value')} of {size:,} bytes, over the limit of {limit:,}"
+        raise UnserialisableError(field, found, "Make it smaller, or keep it elsewhere and say where.")
     return made
 
 

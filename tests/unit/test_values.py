@@ -38,6 +38,16 @@ class Point:
     when: datetime
 
 
+def test_what_is_too_large_is_told_as_its_kind_and_size() -> None:
+    """No word of Python's types, and a remedy that fits."""
+    with pytest.raises(UnserialisableError) as caught:
+        values.bounded({"a": "x" * 100}, "input", limit=50)
+    assert str(caught.value) == (
+        "input cannot be stored: an object of 108 bytes, over the limit of 50. "
+        "Make it smaller, or keep it elsewhere and say where."
+    )
+
+
 def test_a_decimal_keeps_its_digits_in_both_directions() -> None:
     assert values.dumps({"a": Decimal("2400.00"), "b": Decimal("0.1")}) == '{"a":2400.00,"b":0.1}'
     read = values.loads('{"a": 2400.00, "b": 0.1, "n": 12345678901234567890.123456789}')

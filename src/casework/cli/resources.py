@@ -13,8 +13,8 @@ from urllib.parse import quote
 import click
 
 from casework.cli import exits
-from casework.cli.output import emit_json, json_option, table, when
-from casework.cli.resources_files import files_option
+from casework.cli.output import emit_json, json_option, safe, table, when
+from casework.cli.resources_files import files_option, optional_files
 from casework.cli.servers import app_option
 
 if TYPE_CHECKING:
@@ -131,19 +131,41 @@ def _applied(api: Api, kind: str, name: str) -> Any:
 
 
 @click.command()
-@click.argument("kind")
-@click.argument("name")
+@click.argument("kind", required=False)
+@click.argument("name", required=False)
+@optional_files
 @json_option
-def delete(kind: str, name: str, as_json: bool) -> None:
-    """Delete a resource. Of a deleted workflow no new run is started; runs that are pinned to a version keep it.
+def delete(kind: str | None, name: str | None, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Delete the resource NAME of KIND, or with -f all that the files hold.
 
-    Refused is what a workflow refers to, and a WorkflowSession whose run is open.
+    Of a deleted workflow no new run is started; runs that are pinned to a version keep it. Refused is what a workflow
+    refers to, and a WorkflowSession whose run is open. Files are deleted one resource after the other, what refers to
+    others first; what is refused ends it, and what is not there is told.
     """
+    from casework.cli import resources_files
     from casework.cli.http import Api
     from casework.cli.resource_names import kind_of
 
+    if bool(paths) == bool(kind) or bool(kind) != bool(name):
+        raise click.UsageError("Name KIND and NAME, or files with -f, and not both.")
+    if kind and name:
+        doomed = [(kind_of(kind), name)]
+    else:
+        doomed = [(type(one).__name__, one.name) for one in resources_files.users_first(resources_files.read(paths))]
     with Api.find() as api:
-        found = api.delete(_path(kind_of(kind), name))
+        for each in doomed:
+            _delete(api, *each, as_json=as_json, must=not paths)
+
+
+def _delete(api: Api, kind: str, name: str, *, as_json: bool, must: bool) -> None:
+    from casework.errors import NotFoundError
+
+    try:
+        found = api.delete(_path(kind, name))
+    except NotFoundError:
+        if must:
+            raise
+        return click.echo(f"{kind}/{name} is not there.", err=True)
     if as_json:
         return emit_json(found)
     hidden = found["hidden_version"]
@@ -158,12 +180,15 @@ def validate(paths: tuple[Path, ...], reference: str | None) -> int:
     """Check manifests without a server; every problem with file, line and path.
 
     With --app, or where one is named by CASEWORK_APP or casework.toml, names of tools, agents and workflows are held
-    against that application. Without one they are taken to be there, and listed.
+    against that application. Without one they are taken to be there, and listed. Of an input that the schema leaves
+    open, but does not name, a warning is written to stderr.
     """
     from casework.cli import resources_check, resources_files
 
     found = resources_files.read(paths)
     checked = resources_check.check(found, _app(reference))
+    for hint in checked.hints:
+        click.echo(f"Warning: {safe(hint)}", err=True)
     click.echo(f"{checked.count} manifest{'s'[: checked.count != 1]} hold{'s'[: checked.count == 1]}.")
     if checked.trusted:
         click.echo(f"Not checked, since no application is named (--app): {', '.join(checked.trusted)}.", err=True)

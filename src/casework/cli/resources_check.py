@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """How many resources hold, and the names that were taken on trust."""
+    """How many resources hold, the names that were taken on trust, and what holds but may be meant otherwise."""
 
     count: int
     trusted: tuple[str, ...]
+    hints: tuple[str, ...]
 
 
 def check(found: Sequence[Resource], app: App | None) -> Checked:
@@ -30,9 +31,11 @@ def check(found: Sequence[Resource], app: App | None) -> Checked:
         ManifestError: something does not hold; every problem with file, line and path.
     """
     from casework.graph.admission import admit
+    from casework.graph.input_uses import hints
     from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 
     definitions: list[Manifest] = [one for one in found if isinstance(one, AiWorkflow | AiAgent | LlmProvider)]
+    told = tuple(hint for one in definitions if isinstance(one, AiWorkflow) for hint in hints(one))
     if app is not None:
         from casework.trees.bundle import PinnedTree
 
@@ -40,10 +43,10 @@ def check(found: Sequence[Resource], app: App | None) -> Checked:
         tools = {schema.name: schema.parameters for schema in app.toolbox.schemas()}
         trees = {name: one.to_plain() for name, one in app.bundles().items() if isinstance(one, PinnedTree)}
         admit(own, tools, scripts=app.scripts, trees=trees)
-        return Checked(len(found), ())
+        return Checked(len(found), (), told)
     made = _Trust(definitions)
     admit([*definitions, *made.stand_ins()], made.tools, trees=made.workflows)
-    return Checked(len(found), made.names())
+    return Checked(len(found), made.names(), told)
 
 
 def _own(app: App, definitions: Sequence[Manifest]) -> list[Manifest]:

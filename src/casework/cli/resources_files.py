@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +15,17 @@ if TYPE_CHECKING:
 
 ENDINGS = (".yaml", ".yml", ".json")
 
-files_option = click.option(
+_option = partial(
+    click.option,
     "-f",
     "--file",
     "paths",
     type=click.Path(path_type=Path),
     multiple=True,
-    required=True,
     help="A manifest file, a folder of them, or - for stdin. May be given several times.",
 )
+files_option = _option(required=True)
+optional_files = _option()
 
 
 def read(paths: Sequence[Path]) -> list[Resource]:
@@ -45,6 +48,21 @@ def read(paths: Sequence[Path]) -> list[Resource]:
     if problems:
         raise ManifestError("\n".join(problems), field="--file")
     return found
+
+
+def users_first(found: Sequence[Resource]) -> list[Resource]:
+    """The resources in an order in which they can be deleted: each before what it refers to."""
+    from casework.graph.manifests import AiWorkflow
+    from casework.graph.references import below, referred
+
+    calls = {one.name: referred(one.spec) for one in found if isinstance(one, AiWorkflow)}
+    kinds = ("WorkflowSession", "AiWorkflow", "AiAgent", "LlmProvider", "McpServer")
+
+    def place(one: Resource) -> tuple[int, int]:
+        users = sum(one.name in below(name, calls) for name in calls) if isinstance(one, AiWorkflow) else 0
+        return kinds.index(type(one).__name__), users
+
+    return sorted(found, key=place)
 
 
 def _contents(paths: Sequence[Path]) -> Iterator[tuple[str, bytes]]:

@@ -1,7 +1,7 @@
 """Admission: manifests that hold together become pinned workflows; all others are refused, every problem named.
 
-Nothing is warned about. What is admitted can be run: every name is known, every expression and template parses, every
-node is reached and has a way to an end.
+Nothing is warned about here (see `input_uses.hints`). What is admitted can be run: every name is known, every
+expression and template parses, every node is reached and has a way to an end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from casework.errors import ManifestError
 from casework.graph import expressions
 from casework.graph.bundle import TREE, PinnedWorkflow
-from casework.graph.input_paths import expression_problems
+from casework.graph.input_uses import input_problems
 from casework.graph.manifests import FANS, AiAgent, AiWorkflow, LlmProvider, Manifest, Resource
 from casework.graph.node_rules import Known, holds, node_problems, schema_problems
 from casework.graph.problems import Problem, named, unknown
@@ -123,6 +123,7 @@ def _workflow_problems(workflow: AiWorkflow, known: Known) -> Iterator[Problem]:
         yield Problem("input", what, ("input", "type"))
     yield from node_problems(spec, known)
     yield from _edge_conditions(workflow)
+    yield from input_problems(spec, spec.input)
     yield from shape_problems(spec)
 
 
@@ -135,8 +136,6 @@ def _edge_conditions(workflow: AiWorkflow) -> Iterator[Problem]:
             continue
         place, path = f"edge from {edge.source!r} to {edge.target!r}", ("edges", at, "condition")
         yield from holds(place, "condition", partial(expressions.check, condition, names), path)
-        for what in expression_problems(condition, spec.input):
-            yield Problem(place, f"condition: {what}.", path)
 
 
 def _alone(

@@ -23,8 +23,9 @@ from importlib import import_module
 from itertools import product
 from typing import Any
 
-from casework.errors import ExpressionError
+from casework.errors import ExpressionError, UnserialisableError
 from casework.graph.comparisons import INT64, comparison
+from casework.graph.words import nearest
 from casework.values import ENTRY_DEPTH, Plain, clean, holdable, plain
 
 MAX_SOURCE = 1000
@@ -38,6 +39,7 @@ CONTEXT_NAMES = ("input", "review", "errors", "context")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _MACRO = re.compile(r"\.\s*(all|exists|exists_one|map|filter)\s*\(")
+_UNKNOWN = re.compile(r"undeclared reference to '(\w+)")
 _WHERE = re.compile(r"<input>:(\d+):(\d+):\s*(.*)")
 
 
@@ -85,7 +87,7 @@ def evaluate(source: str, context: Mapping[str, Any]) -> Plain:
     if value.type() == _cel().Type.ERROR:
         said = str(found)
         raise ExpressionError(f"{_shown(source)} fails: {said}.{_advice(said)}")
-    return found
+    return _with_json_form(found, source)
 
 
 def holds(source: str, context: Mapping[str, Any]) -> bool:
@@ -115,6 +117,20 @@ def value_of(source: str, context: Mapping[str, Any]) -> Plain:
             return evaluate(source, context)  # which says what is wrong
         found = found[name]
     return plain(found)
+
+
+def _with_json_form(found: Any, source: str) -> Plain:
+    """The value as plain data, where it can be kept as it is."""
+    try:
+        made = plain(found)
+    except UnserialisableError:
+        made = None
+    if (made is None and found is not None) or clean(made).replaced:
+        raise ExpressionError(
+            f"{_shown(source)} gives what JSON does not have, as an infinity, NaN, bytes or a type. "
+            "Give texts, finite numbers, lists or objects with texts for keys."
+        )
+    return made
 
 
 def _cel() -> Any:
@@ -200,7 +216,10 @@ def _refusal(source: str, said: str, known: Iterable[str]) -> str:
     match = _WHERE.search(said)
     where, what = (f" at line {match[1]}, column {match[2]}", match[3]) if match else ("", said.split("\n", 1)[0])
     if "undeclared reference" in what:
-        return f"{_shown(source)} uses an unknown name{where}: {what}. Known names: {', '.join(known)}."
+        names = [*known]
+        word = _UNKNOWN.search(what)
+        near = nearest(word[1], names) if word else ""
+        return f"{_shown(source)} uses an unknown name{where}: {what}. Known names: {', '.join(names)}.{near}"
     return f"{_shown(source)} does not parse{where}: {what}."
 
 

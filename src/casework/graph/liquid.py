@@ -7,8 +7,10 @@ chain of harmless filters cannot fill the memory. Numbers keep their digits: ari
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
+from decimal import Decimal
 from functools import wraps
 from io import StringIO
 from typing import Any, TextIO
@@ -21,13 +23,14 @@ from liquid.builtin.expressions.primitive import RangeLiteral
 from liquid.builtin.filters import array, misc, string
 from liquid.builtin.tags import assign_tag, capture_tag, case_tag, comment_tag, for_tag, if_tag, unless_tag
 from liquid.builtin.tags.inline_comment_tag import InlineCommentTag
-from liquid.exceptions import FilterArgumentError, LiquidSyntaxError
+from liquid.exceptions import FilterArgumentError, LiquidSyntaxError, ResourceLimitError, UndefinedError
 from liquid.expression import Expression
 from liquid.output import LimitedStringIO
 from liquid.undefined import is_undefined
 from liquid.utils import ReadOnlyChainMap
 
 from casework.graph import liquid_numbers
+from casework.graph.words import shown
 from casework.values import dumps
 
 MAX_ITEM = 256 * 1024
@@ -178,7 +181,13 @@ def _measured(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         budget.spend(1 + sum(sizes))
         if name in ("replace", "join"):
             budget.spend(_product(name, args))
-        made = function(*args, **kwargs)
+        try:
+            made = function(*args, **kwargs)
+        except (liquid_numbers.RefusedError, ResourceLimitError, UndefinedError):
+            raise
+        except Exception:  # noqa: BLE001 - the library's words for it are Python's
+            rest = f" with {', '.join(map(shown, args[1:]))}" if args[1:] else ""
+            raise liquid_numbers.RefusedError(f"{name} cannot be used on {shown(args[0])}{rest}") from None
         budget.spend(_size(made))
         return made
 
@@ -205,6 +214,29 @@ def _size(value: Any) -> int:
     if size > MAX_ITEM:
         raise FilterArgumentError(f"a value of {size} characters or items is too large; at most {MAX_ITEM}", token=None)
     return size
+
+
+_KINDS = {
+    "int": "a number", "float": "a number", "Number": "a number", "str": "a text", "list": "a list",
+    "dict": "an object", "Object": "an object", "bool": "a truth value", "NoneType": "nothing", "range": "a range",
+}  # fmt: skip
+_KIND = re.compile(rf"(?<=found )({'|'.join(_KINDS)})\b|'({'|'.join(_KINDS)})'(?= and |$)")
+
+
+def in_words(error: Exception) -> str:
+    """What went wrong in a template, in one line that names no kind of value as Python does."""
+    said = str(error).split("\n", 1)[0]
+    return _KIND.sub(lambda found: _KINDS[found[1] or found[2]], said) if said else type(error).__name__
+
+
+def _map(values: Any, key: object) -> list[Any]:
+    if any(isinstance(each, str) for each in (values if isinstance(values, (list, tuple)) else [values])):
+        raise liquid_numbers.RefusedError(f"map takes a list of objects, not {shown(values)}")
+    # The library has a null of its own there, which no other filter knows.
+    return [each if isinstance(each, _PLAIN) else None for each in array.map_(values, key)]
+
+
+_PLAIN = (str, int, float, Decimal, list, tuple, dict)
 
 
 def _json(value: Any) -> str:
@@ -250,7 +282,7 @@ _LISTS: dict[str, Callable[..., Any]] = {
     "first": array.first,
     "join": array.join,
     "last": array.last,
-    "map": array.map_,
+    "map": _map,
     "reverse": array.reverse,
     "size": misc.size,
     "slice": string.slice_,

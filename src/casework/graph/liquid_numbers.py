@@ -10,10 +10,19 @@ from typing import Any
 
 from liquid.exceptions import FilterArgumentError
 
+from casework.graph.words import shown
+
 MAX_DIGITS = 60
 """Most digits of a number that arithmetic takes or gives."""
 
 _DECIMAL = Context(prec=MAX_DIGITS)
+
+
+class RefusedError(FilterArgumentError):
+    """A filter was given what it does not take; the text is ours, and not the library's."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said, token=None)
 
 
 class Number(Decimal):
@@ -46,16 +55,16 @@ def _exact(value: Any) -> Any:
 
 def _number(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal)):
-        raise FilterArgumentError(f"expected a number, found {value!r:.50}", token=None)
+        raise RefusedError(f"expected a number, found {shown(value)}")
     text = format(value, "x") if isinstance(value, int) else str(value)
     if len(text) > MAX_DIGITS:
-        raise FilterArgumentError(f"a number has more than {MAX_DIGITS} digits", token=None)
+        raise RefusedError(f"a number has more than {MAX_DIGITS} digits")
     try:
         number = _DECIMAL.create_decimal(value if isinstance(value, int) else text)
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite() or abs(number.adjusted()) > MAX_DIGITS:
-        raise FilterArgumentError(f"expected a number of at most {MAX_DIGITS} digits, found {value!r:.50}", token=None)
+        raise RefusedError(f"expected a number of at most {MAX_DIGITS} digits, found {shown(value)}")
     return number
 
 
@@ -66,7 +75,7 @@ def _arithmetic(operation: Callable[..., Decimal | int]) -> Callable[..., Any]:
         try:
             made = operation(*(_number(arg) for arg in args))
         except (DivisionByZero, InvalidOperation, ZeroDivisionError, TypeError):
-            raise FilterArgumentError(f"there is no such result for {args!r:.100}", token=None) from None
+            raise RefusedError(f"there is no such result for {' and '.join(map(shown, args))}") from None
         number = _number(made)
         return int(number) if whole or isinstance(made, int) else Number(number)
 

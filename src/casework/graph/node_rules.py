@@ -10,7 +10,6 @@ from typing import Any
 
 from casework.errors import ExpressionError
 from casework.graph import expressions, templates
-from casework.graph.input_paths import expression_problems, template_problems
 from casework.graph.json_schemas import schema_problem
 from casework.graph.manifests import AiAgent, AiWorkflowSpec, Node, Vertex
 from casework.graph.origins import Path
@@ -75,21 +74,20 @@ def node_problems(spec: AiWorkflowSpec, known: Known) -> Iterator[Problem]:
     names = (*expressions.CONTEXT_NAMES, *spec.output_keys)
     for at, node in enumerate(spec.nodes):
         spot = _Spot(node, f"node {node.id!r}", ("nodes", at), names)
-        yield from _vertex(spot, spec, known)
+        yield from _vertex(spot, known)
         yield from _node(spot, node, spec)
         inside = (*names, *ITEM_NAMES) if node.type == "MAP" else names
         for number, branch in enumerate(node.branches or ()):
             place = f"{spot.place}: branch {branch.id!r}"
             inner = _Spot(branch, place, (*spot.path, "branches", number), inside)
-            yield from _vertex(inner, spec, known)
+            yield from _vertex(inner, known)
             yield from _branch(inner)
 
 
-def _vertex(spot: _Spot, spec: AiWorkflowSpec, known: Known) -> Iterator[Problem]:
+def _vertex(spot: _Spot, known: Known) -> Iterator[Problem]:
     yield from _fields(spot)
     yield from _references(spot, known)
     yield from _texts(spot)
-    yield from _inputs(spot, spec.input)
     yield from _arguments(spot, known)
     yield from _decision_names(spot)
 
@@ -132,7 +130,6 @@ def _node(spot: _Spot, node: Node, spec: AiWorkflowSpec) -> Iterator[Problem]:
     if node.items is not None and node.items.strip():
         check = partial(expressions.check_parses, node.items, spot.names)
         yield from _holds(spot, "items", check)
-        yield from (spot.problem(f"items: {what}.", "items") for what in expression_problems(node.items, spec.input))
 
 
 def _branch(spot: _Spot) -> Iterator[Problem]:
@@ -173,23 +170,6 @@ def _texts(spot: _Spot) -> Iterator[Problem]:
     for at, decision in enumerate(vertex.decisions or ()):
         path = (*spot.path, "decisions", at, "schema")
         yield from schema_problems(f"decision {decision.name!r}: schema", decision.json_schema, spot.place, path)
-
-
-def _inputs(spot: _Spot, schema: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """Names of the input that its schema rules out."""
-    vertex = spot.vertex
-    for what in expression_problems(vertex.expression or "" if isinstance(vertex, Node) else "", schema):
-        yield spot.problem(f"expression: {what}.", "expression")
-    for field, value in (("inputTemplate", vertex.input_template), ("arguments", vertex.arguments)):
-        for text in templates.texts(value):
-            yield from (spot.problem(f"{field}: {what}.", field) for what in template_problems(_paths(text), schema))
-
-
-def _paths(template: str) -> Collection[tuple[Any, ...]]:
-    try:
-        return templates.paths(template)
-    except ExpressionError:
-        return ()  # said where the template is checked
 
 
 def _arguments(spot: _Spot, known: Known) -> Iterator[Problem]:

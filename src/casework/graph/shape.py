@@ -12,14 +12,15 @@ from casework.graph.words import nearest
 def shape_problems(spec: AiWorkflowSpec) -> Iterator[Problem]:
     """What does not hold in the shape of the graph."""
     ids = [node.id for node in spec.nodes]
-    yield from _ids(ids)
-    if spec.initial_node not in ids:
-        yield Problem("initialNode", _no_node(spec.initial_node, ids), ("initialNode",))
-    yield from _ends(spec, ids)
+    broken = [*_ids(ids), *_start(spec, ids), *_ends(spec, ids)]
+    for node in spec.nodes:
+        broken += _CONDITIONS.get(node.type, _none)(spec, node)
+    yield from broken
     for node in spec.nodes:
         yield from _errors(spec, node)
-        yield from _CONDITIONS.get(node.type, _none)(spec, node)
-    if spec.initial_node in ids and len(set(ids)) == len(ids):
+    for at, edge in enumerate(spec.edges):
+        yield from _outcomes(spec, edge, at)
+    if not broken:  # else what no way leads to may only follow from that
         yield from _ways(spec)
 
 
@@ -68,19 +69,28 @@ def _ids(ids: list[str]) -> Iterator[Problem]:
         yield Problem(f"node {END!r}", what, ("nodes", ids.index(END), "id"))
 
 
+def _start(spec: AiWorkflowSpec, ids: list[str]) -> Iterator[Problem]:
+    if spec.initial_node not in ids:
+        yield Problem("initialNode", _no_node(spec.initial_node, ids), ("initialNode",))
+
+
 def _ends(spec: AiWorkflowSpec, ids: list[str]) -> Iterator[Problem]:
     for at, edge in enumerate(spec.edges):
-        place = f"edge from {edge.source!r} to {edge.target!r}"
+        place = _of(edge)
         if edge.source not in ids:
             yield Problem(place, f"from: {_no_node(edge.source, ids)}", ("edges", at, "from"))
         if not edge.ends and edge.target not in ids:
             yield Problem(place, f"to: {_no_node(edge.target, [*ids, END])}", ("edges", at, "to"))
-        if edge.outcome is not None:
-            yield from (Problem(place, f"outcome: {what}", _outcome(at)) for what in _misplaced(spec, edge))
 
 
-def _outcome(at: int) -> tuple[str | int, ...]:
-    return ("edges", at, "outcome")
+def _of(edge: Edge) -> str:
+    return f"edge from {edge.source!r} to {edge.target!r}"
+
+
+def _outcomes(spec: AiWorkflowSpec, edge: Edge, at: int) -> Iterator[Problem]:
+    if edge.outcome is not None:
+        for what in _misplaced(spec, edge):
+            yield Problem(_of(edge), f"outcome: {what}", ("edges", at, "outcome"))
 
 
 def _misplaced(spec: AiWorkflowSpec, edge: Edge) -> Iterator[str]:

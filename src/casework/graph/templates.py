@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from casework.errors import ExpressionError
+from casework.graph.words import nearest
 from casework.values import Plain, clean, plain
 
 MAX_SOURCE = 20_000
@@ -52,6 +53,7 @@ def check(source: str, names: Collection[str]) -> None:
     if unknown:
         raise ExpressionError(
             f"{_shown(source)} uses the unknown name {unknown[0]!r}. Known names: {', '.join(sorted(names))}."
+            f"{nearest(unknown[0], names)}"
         )
 
 
@@ -174,6 +176,7 @@ def _parse(source: str) -> _Parsed:
     if unknown := sorted(set(found.filters) - set(known)):
         raise ExpressionError(
             f"{_shown(source)} uses the unknown filter {unknown[0]!r}. Known: {', '.join(sorted(known))}."
+            f"{nearest(unknown[0], known)}"
         )
     paths = tuple(tuple(used.segments) for uses in found.globals.values() for used in uses)
     return _Parsed(template, frozenset(found.globals), paths)
@@ -215,7 +218,8 @@ def _refusal(source: str, what: str, error: Exception) -> str:
         return f"{_shown(source)} {what}: it is nested too deep. Flatten it."
     place = getattr(error, "context", lambda: None)()
     where = f" at line {place[0]}" if place else ""
-    return f"{_shown(source)} {what}{where}: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
+    said = import_module("casework.graph.liquid").in_words(error)
+    return f"{_shown(source)} {what}{where}: {said}."
 
 
 def _shown(source: str) -> str:

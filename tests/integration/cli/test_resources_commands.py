@@ -116,6 +116,15 @@ def test_a_workflow_is_applied_drawn_and_hidden(line: Line, folder: Path) -> Non
     assert line("runs", "show", run_id)[0] == 0
 
 
+def test_files_are_deleted_as_they_were_applied(line: Line, folder: Path) -> None:
+    """AW-2. `delete -f` takes away what `apply -f` brought, users first; what is not there any more is told."""
+    (folder / "all.yaml").write_text(AGENT)
+    assert line("apply", "-f", "all.yaml")[0] == 0
+    assert line("delete", "-f", "all.yaml") == (0, "AiAgent/writer deleted.\nLlmProvider/main deleted.\n", "")
+    code, out, err = line("delete", "-f", "all.yaml")
+    assert (code, out, err) == (0, "", "AiAgent/writer is not there.\nLlmProvider/main is not there.\n")
+
+
 def test_a_refusal_of_the_server_is_one_sentence(line: Line, folder: Path) -> None:
     """AW-5. What only the server knows: that there is no such tool."""
     (folder / "agent.yaml").write_text(AGENT.replace("  provider: main", "  provider: main\n  tools: [serch]"))

@@ -280,7 +280,7 @@ async def test_a_result_that_is_too_large_is_fatal(
     on = await bench(errand(tmp_path, [act_once], asking()))
     fits = await on.call(arguments={"size": limit - 2}, position=position, call_id="c", path="act.1/act_once.1")
     assert fits.state == "COMPLETED"
-    with pytest.raises(ApplicationError, match=f"result of act_once .*str of .*over the limit of {limit:,}") as caught:
+    with pytest.raises(ApplicationError, match=f"result of act_once .*text of .*over the limit of {limit:,}") as caught:
         await on.call(arguments={"size": limit}, position=position, call_id="c", path="act.1/act_once.2")
     assert caught.value.type == FatalError.__name__
     assert [step.result is None for step in await on.house.steps(on.run_id)] == [False, True]

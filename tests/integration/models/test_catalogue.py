@@ -132,7 +132,7 @@ CYCLE.append(CYCLE)
         (ModelAnswer(output=CYCLE), "nesting deeper than 100"),
         (ModelAnswer(output=_nested(70)), "nesting deeper than 64"),
         (ModelAnswer(output=object()), "output cannot be stored: object"),
-        (ModelAnswer(text="x" * 300_000), "text and output cannot be stored: list of 300,0"),
+        (ModelAnswer(text="x" * 300_000), "text and output cannot be stored: a list of 300,0"),
         (ModelAnswer(text="x" * 200_000, output="x" * 200_000), "over the limit of 262,144"),
         (ModelAnswer(requests=(Request("1", "t", _nested(70)),)), "arguments of tool call 1"),
         (ModelAnswer(requests=(Request("1", "t", CYCLE),)), "arguments of tool call 1"),

@@ -281,7 +281,7 @@ async def test_an_answer_too_large_to_keep_is_fatal_and_an_odd_name_is_told() ->
     """DA-18, AW-17. The same would come again; a tool that is none is the model's to be told."""
     large, _ = await answer_of([says("x" * 300_000)], ask())
     assert isinstance(large, FatalError)
-    assert "text and output cannot be stored: list of 300,0" in str(large)
+    assert "text and output cannot be stored: a list of 300,0" in str(large)
     deep = '{"answer": ' * 70 + "1" + "}" * 70
     nested, _ = await answer_of([calls(("final_answer", deep))], ask(schema={"type": "object"}))
     assert isinstance(nested, FatalError)

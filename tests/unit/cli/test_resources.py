@@ -8,7 +8,9 @@ import pytest
 
 from casework.cli import exits
 from casework.cli.resource_names import kind_of
+from casework.cli.resources_files import users_first
 from casework.cli.root import code_of_run
+from casework.graph.loading import load_resources
 
 WORKFLOW = """\
 apiVersion: casework.dev/v1alpha1
@@ -71,6 +73,40 @@ def test_a_fault_is_told_with_file_line_path_and_near_name(
     (bare / "w.yaml").write_text(WORKFLOW.replace(old, new))
     assert code_of_run(["validate", "-f", "w.yaml"]) == exits.USAGE
     assert told in capsys.readouterr().err
+
+
+def test_a_typo_below_an_open_input_is_a_warning(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-2. It holds, so the exit code is 0; the near name is told."""
+    text = WORKFLOW.replace("outputKey: found}", 'outputKey: found, arguments: {q: "{{ input.qestion }}"}}')
+    (bare / "w.yaml").write_text(text + "  input: {type: object, properties: {question: {type: string}}}\n")
+    assert code_of_run(["validate", "-f", "w.yaml"]) == exits.OK
+    captured = capsys.readouterr()
+    assert captured.out == "1 manifest holds.\n"
+    assert "Warning: w.yaml:7: spec.nodes[0].arguments" in captured.err
+    assert "Did you mean 'question'?" in captured.err
+
+
+def test_the_root_of_a_fault_stands_alone(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-2. Where an edge leads nowhere, the nodes that it would lead to are not told as unreached."""
+    (bare / "w.yaml").write_text(WORKFLOW.replace("to: sum}", "to: smu}"))
+    assert code_of_run(["validate", "-f", "w.yaml"]) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "Did you mean 'sum'?" in err
+    assert "no way leads" not in err
+
+
+def test_users_are_deleted_before_what_they_use() -> None:
+    """AW-2. A workflow before those that it refers to, agents after workflows, providers after agents."""
+    provider = "apiVersion: casework.dev/v1alpha1\nkind: LlmProvider\nmetadata: {name: main}\nspec: {type: openai}\n"
+    inner = WORKFLOW.replace("name: research", "name: review").replace("workflowRef: review", "workflowRef: other")
+    found = load_resources("---\n".join((provider, AGENT, inner, WORKFLOW)))
+    assert [one.name for one in users_first(found)] == ["research", "review", "writer", "main"]
+
+
+@pytest.mark.parametrize("line", [[], ["agent"], ["agent", "x", "-f", "x.yaml"], ["agent", "-f", "x.yaml"]])
+def test_delete_takes_a_name_or_files(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of_run(["delete", *line]) == exits.USAGE
+    assert "Name KIND and NAME, or files with -f" in capsys.readouterr().err
 
 
 def test_the_faults_of_all_files_are_told(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:

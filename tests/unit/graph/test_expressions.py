@@ -215,3 +215,32 @@ def test_texts_may_be_joined_in_a_macro() -> None:
     }
     assert value_of("input.l.map(x, 'docs/' + x)", context)[:2] == ["docs/d0", "docs/d1"]
     assert value_of("input.n.map(x, x + 1)", context) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[1.0 / 0.0]",
+        "[0.0 / 0.0]",
+        "double('nan')",
+        "{'a': [b'x']}",
+        "{1: 2}",
+        "type(1)",
+        "duration('1h')",
+        "'a\\u0000'",
+    ],
+)
+def test_what_json_does_not_have_is_no_value(source: str) -> None:
+    """AW-10. An infinity would be a text in the row and a number in the run; it is refused where it arises."""
+    with pytest.raises(ExpressionError, match="gives what JSON does not have"):
+        value_of(source, {"input": {}})
+
+
+def test_an_instant_is_its_text() -> None:
+    assert value_of("timestamp('2026-01-01T00:00:00Z')", {}) == "2026-01-01T00:00:00.000000+00:00"
+
+
+def test_an_unknown_name_has_the_near_one() -> None:
+    """AW-2."""
+    with pytest.raises(ExpressionError, match=r"Did you mean 'input'\?"):
+        check("inptu.amount > 1", ("input", "review"))

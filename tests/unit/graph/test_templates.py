@@ -230,3 +230,40 @@ def test_a_long_list_in_the_context_is_rendered_whole() -> None:
     """A prompt may hold much evidence; the output limit is a guard, not a budget."""
     context = {"input": {"l": ["x" * 100] * 500}}
     assert len(render("{{ input.l | json }}", context)) > 50_000
+
+
+def test_an_unknown_name_has_the_near_one() -> None:
+    """AW-2. Names and filters."""
+    with pytest.raises(ExpressionError, match=r"Did you mean 'input'\?"):
+        check("{{ inptu.amount }}", ("input", "review"))
+    with pytest.raises(ExpressionError, match=r"Did you mean 'upcase'\?"):
+        check("{{ input.name | upcas }}", ("input",))
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("{{ input.l | sort: 3 }}", "sort cannot be used on [1,2] with 3"),
+        ("{{ input.t | append }}", "append cannot be used on 'abc'"),
+        ("{{ input.t | upcase: 3 }}", "upcase cannot be used on 'abc' with 3"),
+        ("{{ input.t | truncate: input.o }}", "truncate cannot be used on 'abc' with {\"a\":null}"),
+        ("{{ input.t | slice: 'a' }}", "slice cannot be used on 'abc' with 'a'"),
+        ("{{ input.l | concat: 3 }}", "concat cannot be used on [1,2] with 3"),
+        ("{{ input.o | plus: 1 }}", 'expected a number, found {"a":null}'),
+        ("{{ input.n | plus: 1 }}", "expected a number, found null"),
+        ("{{ 1 | round: true }}", "expected a number, found true"),
+        ("{{ 1 | divided_by: 0 }}", "there is no such result for 1 and 0"),
+        ("{% if input.o > 3 %}x{% endif %}", "not supported between a number and an object"),
+        ("{% for a in input.l limit: 'x' %}{{ a }}{% endfor %}", "expected an integer, found a text"),
+    ],
+)
+def test_a_failure_is_told_without_words_of_python(source: str, says: str) -> None:
+    """AW-10."""
+    context = {"input": {"l": [1, 2], "t": "abc", "o": {"a": None}, "n": None}}
+    with pytest.raises(ExpressionError) as caught:
+        render(source, context)
+    assert says in str(caught.value)
+
+
+def test_what_map_does_not_find_is_null() -> None:
+    assert render("{{ input | map: 'a' | json }}", {"input": [{"a": 1}, {"b": 2}]}) == "[1,null]"
