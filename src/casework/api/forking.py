@@ -6,6 +6,7 @@ a run as any other: the sweep starts it where the engine could not be told.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -91,7 +92,8 @@ async def _order(conn: Connection, services: Services, caller: Caller, run_id: U
         raise StateError(f"Workflow {row.workflow_name!r} was deleted, so no new run of it is started. Apply it again.")
     version = body.workflow_version or row.workflow_version
     wanted = Wanted(version, await _version(conn, row, version), body.context)
-    plan = planned(source, wanted, body.step, services.app.toolbox)
+    # In a thread: to walk through thousands of visits takes a second, in which others are to be answered.
+    plan = await asyncio.to_thread(planned, source, wanted, body.step, services.app.toolbox)
     return _Order(source, wanted, plan, body.model or row.model)
 
 
