@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
-import psycopg
 import pytest
 from temporalio.testing import ActivityEnvironment
 
@@ -22,7 +20,7 @@ from tests.integration.durable.chains import loop_app
 from tests.integration.durable.conftest import TENANT, House, eventually
 from tests.integration.durable.test_lost_attempts import Losing, worker
 from tests.integration.durable.test_segments import RESCUED, activities, both, started
-from tests.integration.durable.test_segments_survive import asked, waits_for_a_lock
+from tests.integration.durable.test_segments_survive import Lock, asked, waits_for_a_lock
 
 
 class OverError(FatalError):
@@ -111,7 +109,6 @@ async def test_a_visit_that_is_written_while_its_worker_stops_is_reported(house:
     house.app = loop_app(tmp_path, act)
     await house.open()
     row = await house.accept({"rounds": 3}, "loop")
-    lock.run_id = row.run_id
     environment = ActivityEnvironment()
     running = asyncio.create_task(environment.run(SegmentActivity(house.services()).run_segment, asked(house, row)))
     await eventually(lambda: waits_for_a_lock(house), "the link waits for the run's row", 30)
@@ -122,18 +119,3 @@ async def test_a_visit_that_is_written_while_its_worker_stops_is_reported(house:
     assert steps == {"first.1": "COMPLETED", "second.1": "STARTED"}
     assert [each.path for each in reply.visits] == ["go_on.1", "first.1"]
     assert (reply.begun, reply.tried, reply.cut) == ("second.1", False, False)
-
-
-class Lock:
-    """A hold on a run's row, from a thread."""
-
-    def __init__(self, dsn: str) -> None:
-        self._dsn = dsn
-        self.run_id: UUID | None = None
-        self.release: Callable[[], None] = lambda: None
-
-    def take(self) -> None:
-        """Until `release`."""
-        conn = psycopg.connect(self._dsn)
-        conn.execute("select from agent_ops.agent_runs where run_id = %s for update", [self.run_id])
-        self.release = conn.close

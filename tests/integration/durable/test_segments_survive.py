@@ -6,9 +6,11 @@ import asyncio
 import importlib
 import threading
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -27,9 +29,10 @@ from casework.store.database import Database
 from casework.store.rows import RunRow
 from tests.integration.durable.chains import loop_app
 from tests.integration.durable.conftest import House, eventually
-from tests.integration.durable.test_segments import activities, started
+from tests.integration.durable.test_segments import activities, started, started_plain
 from tests.integration.durable.worker_processes import killed_when
 
+Begin = Callable[[House, int], Awaitable[UUID]]
 APP = "tests.integration.durable.killed_chain_app:app"
 
 
@@ -85,6 +88,30 @@ async def test_a_cancelled_run_stops_behind_what_its_segment_has_done(house: Hou
         told = [(each.path, each.kind) for each in await busy.events(run_id)]
         assert ("second.2", "agent.node_terminated") in told
         assert ("", "agent.run_cancelled") in told
+
+
+@pytest.mark.parametrize("begin", [started, started_plain])
+async def test_a_cancel_before_the_end_is_heard_of_counts(house: House, tmp_path: Path, begin: Begin) -> None:
+    """DA-16, DA-19. The last tool has acted and its row is being written: the run is CANCELLED, in a segment or alone,
+    and the row stays."""
+    lock = Lock(house.dsn)
+
+    def act(name: str, calls: int) -> None:
+        if (name, calls) == ("second", 2):
+            lock.take()
+
+    async with house.with_app(loop_app(tmp_path, act)) as busy:
+        run_id = await begin(busy, 2)
+        await eventually(lambda: waits_for_a_lock(house), "the last row is being written", 30)
+        await busy.runs.cancel(str(run_id), contracts.CancelRequest("ann", "enough"))
+        lock.release()
+        row = await busy.reaches(run_id, "CANCELLED")
+        assert row.failure == "cancelled by ann: enough"
+        steps = {step.path: (step.state, step.attempt) for step in await busy.steps(run_id)}
+        assert steps == dict.fromkeys(("first.1", "second.1", "first.2", "second.2"), ("COMPLETED", 1))
+        told = [(each.path, each.kind) for each in await busy.events(run_id)]
+        assert ("second.2", "agent.tool_completed") in told
+        assert told[-2:] == [("", "agent.run_cancel_requested"), ("", "agent.run_cancelled")]
 
 
 TRANSFER = """
@@ -210,3 +237,17 @@ async def booked(house: House) -> list[tuple[str, int]]:
             return await cursor.fetchall()
 
     return await eventually(look, "something is booked", 5)
+
+
+class Lock:
+    """A hold on a run's row, from a thread of a tool: of the only one that is there."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.release: Callable[[], None] = lambda: None
+
+    def take(self) -> None:
+        """Until `release`."""
+        conn = psycopg.connect(self._dsn)
+        conn.execute("select from agent_ops.agent_runs for update")
+        self.release = conn.close
