@@ -119,7 +119,8 @@ def _kind_problem(kind: object, kinds: Mapping[str, type[Resource]]) -> str:
 
 
 def _problem(detail: ErrorDetails, document: Document, name: str, model: type[BaseModel]) -> str:
-    path: Path = detail["loc"]
+    # The library calls a key that is wrong itself `[key]`; it stands in the path already.
+    path: Path = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
     place = where(path)
     return f"{name}:{document.line(path)}: {place + ': ' if place else ''}{_what(detail, path, model)}"
 
@@ -148,7 +149,7 @@ def _value_problem(detail: ErrorDetails, path: Path) -> str:
     if kind in _SIZES:
         unit = "items" if kind.startswith("too") else "characters"
         return _SIZES[kind].format(size=len(detail["input"]), unit=unit, **context)
-    ready = {"missing": "it is missing. Add it.", "value_error": f"{message}."}
+    ready = {"missing": "it is missing. Add it.", "value_error": f"{message}{'.' if message[-1:] != '?' else ''}"}
     return ready.get(kind, f"{_shown(detail, path)}: {message[:1].lower()}{message[1:]}.")
 
 
@@ -202,6 +203,7 @@ def _pattern_words(pattern: str) -> str:
 
 def _shown(detail: ErrorDetails, path: Path) -> str:
     """The wrong value, shortened; never what stands where a key might."""
-    if any(word in str(part).casefold() for part in path for word in ("keyref", *_SECRET[1:])):
+    named = [str(part).casefold() for part in path if part != "maxTokens"]
+    if any(word in part for part in named for word in ("keyref", *_SECRET[1:])):
         return "this value"
     return shown(detail["input"], _SHOWN)

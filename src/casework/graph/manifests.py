@@ -267,8 +267,8 @@ class LlmProviderSpec(Part):
         if self.type == "scripted" and self.script is None:
             raise ValueError("a provider of type scripted needs `script`, the name of a script of the App")
         if self.type != "scripted" and self.script is not None:
-            near = nearest(self.type, ("scripted", "openai")).rstrip("?")
-            raise ValueError(f"`script` is for type scripted, not {shown(self.type)}.{near}".rstrip("."))
+            near = nearest(self.type, ("scripted", "openai"))
+            raise ValueError(f"`script` is for type scripted, not {shown(self.type)}{'.' if near else ''}{near}")
         return self
 
 
