@@ -19,6 +19,9 @@ from casework.values import Plain, instant, plain
 POLICY_TOOL = "policy_lookup"
 """The tool whose result is the policy's evaluation of the evidence."""
 
+OPEN_REVIEWS = 100
+"""Most of a run's open reviews in one answer."""
+
 
 def when(value: datetime | None) -> str | None:
     """The instant of a column; None for null."""
@@ -71,6 +74,7 @@ def detail(
 ) -> dict[str, Plain]:
     """`shapes.RunDetail`. `results`: the newest result of each tool; `earlier`: whether older steps are left out."""
     newest = found.reviews[-1] if found.reviews else None
+    open_ones = [row for row in found.reviews if row.status == "pending"]
     return {
         **run(found.run),
         "doing": now.plain(),
@@ -79,12 +83,17 @@ def detail(
         "steps": steps(found.steps, found.attempts),
         "earlier_steps": earlier,
         "policy": policy(found.run, results),
-        "review": {**review(newest), "given": given(newest.review_id, found.decisions)} if newest else None,
+        "review": _with_decisions(newest, found.decisions) if newest else None,
+        "open_reviews": [_with_decisions(row, found.decisions) for row in open_ones[:OPEN_REVIEWS]],
         "metrics": metrics(found.metrics),
         "turns": [metrics(row) for row in found.turns],
         "forks": [_fork(row) for row in forks],
         "retry_policies": [_retries(policy) for policy in POLICIES.values()],
     }
+
+
+def _with_decisions(row: ReviewRow, decisions: Sequence[DecisionRow]) -> dict[str, Plain]:
+    return {**review(row), "given": given(row.review_id, decisions)}
 
 
 def _fork(row: ForkRow) -> dict[str, Plain]:

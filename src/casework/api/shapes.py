@@ -244,7 +244,10 @@ class RunDetail(Run):
     steps: list[Step] = Field(description="The newest 200 steps, in the order of their starts.")
     earlier_steps: bool = Field(description="Whether there are older ones: `/v1/runs/{run_id}/steps` has all.")
     policy: PolicyView
-    review: ReviewWithDecisions | None
+    review: ReviewWithDecisions | None = Field(description="The newest one, open or ended.")
+    open_reviews: list[ReviewWithDecisions] = Field(
+        description="The ones that wait for a person now, the oldest first, at most 100: branches may ask side by side."
+    )
     metrics: Used
     turns: list[TurnUsed]
     forks: list[ForkOf] = Field(description="Runs that were forked from this one, the oldest first, at most 100.")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from casework.cli import exits
-from casework.cli.output import emit_json, gist, json_option, table, when
+from casework.cli.output import emit_json, gist, json_option, safe, table, when
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,8 +37,8 @@ def list_(limit: int, cursor: str | None, as_json: bool) -> None:
     return None
 
 
-_COLUMNS = {"review_id": "REVIEW", "run_id": "RUN", "workflow": "WORKFLOW", "turn": "TURN", "since": "WAITING SINCE",
-            "says": "RECOMMENDATION"}  # fmt: skip
+_COLUMNS = {"review_id": "REVIEW", "run_id": "RUN", "workflow": "WORKFLOW", "node": "NODE", "turn": "TURN",
+            "since": "WAITING SINCE", "says": "RECOMMENDATION"}  # fmt: skip
 
 
 @review.command()
@@ -128,7 +128,7 @@ def _review_of(api: Any, text: str) -> str:
 
     Raises:
         NotFoundError: it is neither.
-        StateError: it is a run that waits for nobody.
+        StateError: it is a run that waits for nobody, or asks more than one question.
     """
     from casework.errors import NotFoundError, StateError
 
@@ -140,6 +140,13 @@ def _review_of(api: Any, text: str) -> str:
         run = api.get(f"/v1/runs/{text}")
     except NotFoundError:
         raise NotFoundError(f"There is neither a review nor a run {text}. `casework review list` shows them.") from None
-    if not run.get("review") or run["status"] != "AWAITING_REVIEW":
-        raise StateError(f"Run {text} is {run['status']} and waits for nobody. `casework runs show {text}` says more.")
-    return str(run["review"]["review_id"])
+    asked = run["open_reviews"]
+    if not asked:
+        doing = "" if run["ended_at"] else f" ({safe(run['doing']['text'])})"
+        raise StateError(
+            f"Run {text} is {run['status']} and waits for nobody{doing}. `casework runs show {text}` says more."
+        )
+    if len(asked) > 1:
+        ones = "; ".join(f"{each['review_id']} at {safe(each['path'])}" for each in asked)
+        raise StateError(f"Run {text} asks {len(asked)} questions. Name the review that you mean: {ones}.")
+    return str(asked[0]["review_id"])

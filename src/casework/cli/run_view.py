@@ -33,7 +33,8 @@ def print_run(run: Mapping[str, Any]) -> None:
         click.echo(f"  (there are earlier steps: casework runs steps {run['run_id']})")
     _policy(evaluation)
     _outputs(run.get("recommendation"), run.get("context") or {}, evaluation)
-    _review(run.get("review"))
+    for review in run["open_reviews"] or filter(None, [run["review"]]):
+        _review(review)
 
 
 def _now(run: Mapping[str, Any]) -> str:
@@ -94,10 +95,8 @@ def _outputs(recommendation: Any, context: Mapping[str, Any], evaluation: Any) -
             print_lines(value)
 
 
-def _review(review: Mapping[str, Any] | None) -> None:
-    if not review:
-        return
-    click.echo(f"\nReview {review['review_id']} (turn {review['turn']}): {review['status']}")
+def _review(review: Mapping[str, Any]) -> None:
+    click.echo(f"\nReview {review['review_id']} at {safe(review['path'])} (turn {review['turn']}): {review['status']}")
     if review.get("note"):
         click.echo(f"  Note: {told(review['note'])}")
     if review["status"] == "pending":

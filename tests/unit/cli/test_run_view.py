@@ -7,7 +7,15 @@ from tests.unit.cli.test_parts_view import EVALUATION
 
 from casework.cli.run_view import print_run
 
-REVIEW = {"review_id": "r-1", "turn": 1, "status": "pending", "note": None, "decisions": ["approve"], "given": []}
+REVIEW = {
+    "review_id": "r-1",
+    "path": "decision.1",
+    "turn": 1,
+    "status": "pending",
+    "note": None,
+    "decisions": ["approve"],
+    "given": [],
+}
 
 
 def shown(capsys: pytest.CaptureFixture[str], **changed: Any) -> str:
@@ -15,6 +23,7 @@ def shown(capsys: pytest.CaptureFixture[str], **changed: Any) -> str:
         "run_id": "u-1", "workflow": "letter", "workflow_version": 2, "status": "AWAITING_REVIEW", "turn": 1,
         "turn_limit": 5, "user": "ada", "ended_at": None, "created_at": "2026-11-30T11:41:22+00:00",
         "doing": {"text": "it waits for a person, as intended"}, "input": {"to": "Ada"}, "review": REVIEW,
+        "open_reviews": [REVIEW],
     }  # fmt: skip
     print_run({**whole, **changed})
     return capsys.readouterr().out
@@ -54,7 +63,7 @@ def test_the_reason_of_an_incident_is_told_once(capsys: pytest.CaptureFixture[st
 def test_times_have_a_zone_and_texts_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     given = {"command": "approve", "reviewer": "bo\x1b[2J", "at": "2026-11-30T12:41:22+01:00", "accepted": True,
              "reason": "two\nlines"}  # fmt: skip
-    out = shown(capsys, review={**REVIEW, "note": "a\x07", "given": [given]})
+    out = shown(capsys, open_reviews=[{**REVIEW, "note": "a\x07", "given": [given]}])
     assert "Started 2026-11-30 11:41:22Z; it waits" in out
     assert "approve by bo\ufffd[2J 2026-11-30 11:41:22Z: accepted; reason: two lines" in out
     assert "\x07" not in out
