@@ -37,11 +37,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a Transaction is worked on: process, task, and the path of this visit of the task (`validate.1`)."""
+    """Where a Transaction is worked on: process, task, and the id of the step (`identities.step_key`)."""
 
     process: str
     task: str
-    path: str
+    step: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +80,12 @@ def error_entity(
     """What to record of `error`; secrets of `environment` are struck from its words.
 
     A BusinessError is of type BUSINESS and brings its code and severity; anything else is APPLICATION, its code the
-    name of its class. The id follows from transaction, process, path and attempt: a repeated record is the same row.
+    name of its class. The id follows from step and attempt: a repeated record is the same row.
     """
     words = scrub.told(scrub.words_of(error), environment)
     kind, code, severity = _sorted(error)
     return ErrorEntity(
-        uuid=derived_id(transaction.uuid, f"{spot.process}/{spot.path}", f"error:{attempt}"),
+        uuid=derived_id(spot.step, f"attempt.{attempt}", "error"),
         transaction=transaction.uuid,
         root=root,
         type=kind,

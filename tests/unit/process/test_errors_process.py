@@ -218,3 +218,18 @@ async def test_a_fault_in_the_error_process_leaves_the_transaction_to_it() -> No
         transaction = project.store.transactions[uuid]
         assert (transaction.status, transaction.status_before_error) == (HAS_ERROR, "PROCESSING_IN_PROGRESS")
         assert [each.task for each in project.store.errors] == ["fail-once", "break"]
+
+
+async def test_each_failure_of_a_transaction_has_a_record_of_its_own() -> None:
+    """It fails, resumes at the same task, and fails there again: two records, as each tray has steps of its own."""
+    count = iter(range(2))
+
+    def reviewer(transaction: Transaction, question: Question) -> Decision:
+        return Decision("resume", data={"at": "fail-once"}) if next(count) == 0 else Decision("abort")
+
+    async with LocalProject([WORK, ASK_ALL], errors=ALL, reviewer=reviewer) as project:
+        uuid = project.add("INTAKE_COMPLETED")
+        await project.settle()
+        assert project.store.transactions[uuid].status == ABORTED
+        assert [each.task for each in project.store.errors] == ["fail-once", "fail-once"]
+        assert len({each.uuid for each in project.store.errors}) == 2

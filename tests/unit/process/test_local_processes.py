@@ -160,6 +160,7 @@ async def test_a_failure_is_one_transactions_own() -> None:
     )
     assert business.data == {"fails": "business", "seen": ["a"]}
     assert (business.claim_id, application.claim_id) == (None, None)
+    assert (business.process, business.task) == ("processing", "check")
 
 
 async def test_what_failed_rides_to_the_end_untouched_while_the_error_process_works_on_it() -> None:

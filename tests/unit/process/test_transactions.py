@@ -90,7 +90,7 @@ def entity(error: Exception, attempt: int = 1) -> ErrorEntity:
     return error_entity(
         error,
         new(),
-        Spot("intake", "validate", "validate.1"),
+        Spot("intake", "validate", UUID(int=8)),
         root=UUID(int=9),
         attempt=attempt,
         started=AT,
@@ -110,7 +110,7 @@ def test_an_error_is_recorded_with_its_type() -> None:
 
 
 def test_an_error_record_is_one_row_for_an_attempt_and_holds_no_secret() -> None:
-    """The id follows from transaction, path and attempt; secrets are struck and the short text is short."""
+    """The id follows from step and attempt; secrets are struck and the short text is short."""
     made = entity(ConnectionError("login with hunter2hunter2 failed\n" + "x" * 1000))
     assert made == entity(ConnectionError("login with hunter2hunter2 failed\n" + "x" * 1000))
     assert made.uuid != entity(ConnectionError("x"), attempt=2).uuid

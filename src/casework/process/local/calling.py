@@ -9,9 +9,9 @@ from uuid import UUID
 from dishka import Provider
 
 from casework.errors import FatalError
-from casework.ids import derived_id
 from casework.process.declaring import spec_of
 from casework.process.failures import ErrorEntity
+from casework.process.identities import agent_run_id, step_key
 from casework.process.injection import injector
 from casework.process.statuses import DEFAULT_STATUSES, StatusSet
 from casework.process.tasks import AgentTask, Decision, ManualTask, Question, Remedy, RunEnd, Task, TaskContext
@@ -57,7 +57,7 @@ async def called(
         FatalError: the reviewer decided what was not on offer.
     """
     if isinstance(task, AgentTask):
-        run_id = derived_id(UUID(ctx.key), f"run.{ctx.attempt}")
+        run_id = agent_run_id(UUID(ctx.key), ctx.attempt)
         end = await agent(task.workflow, run_id, await task.input(transaction))
         return Worked(applied(statuses, transaction, await task.outcome(transaction, end), ctx.now))
     if isinstance(task, ManualTask):
@@ -102,7 +102,7 @@ async def run_task(
 
     spec = spec_of(cls)
     path = f"{spec.name}.1"
-    key = str(derived_id(transaction.uuid, path))
+    key = str(step_key(transaction.claim_id or transaction.uuid, path, transaction.uuid))
     ctx = TaskContext("", path, key, attempt, transaction.start_time, connection)
     made = injector({f"Task {spec.name!r}": cls}, modules)
     try:

@@ -15,6 +15,7 @@ from casework.graph.problems import unknown
 from casework.ids import NAMESPACE, derived_id
 from casework.process.admission import admit_all
 from casework.process.failures import Spot, error_entity
+from casework.process.identities import claim_id, monitor_owner
 from casework.process.injection import Injector, injector
 from casework.process.lines import LOOP_RECORD, MONITOR, BusinessProcess, Line
 from casework.process.local.calling import Agent, Reviewer, no_agent, no_reviewer
@@ -63,7 +64,7 @@ class LocalProject:
     def __post_init__(self) -> None:
         self.lines: dict[str, Line] = admit_all(self.processes, self.statuses)
         self._injector: Injector = injector(_users(self.lines.values()), self.modules)
-        self._rounds: dict[str, int] = {}
+        self._polls: dict[str, int] = {}
         self._made = 0
 
     async def __aenter__(self) -> LocalProject:
@@ -142,8 +143,8 @@ class LocalProject:
         hands = self._hands()
         async with self._injector.made(line.process.monitor) as monitor:
             trays = await self._trays(line, monitor)
-        for claim_id, claimed in trays:
-            await LocalTray(hands, line, claim_id, claimed).to_end()
+        for claim, claimed in trays:
+            await LocalTray(hands, line, claim, claimed).to_end()
         return sum(len(claimed) for _, claimed in trays)
 
     async def _trays(self, line: Line, monitor: MonitorTask) -> list[tuple[UUID, list[Transaction]]]:
@@ -152,8 +153,9 @@ class LocalProject:
         if isinstance(monitor, InputMonitorTask):
             entered = await self._taken_in(line, monitor)
         made: list[tuple[UUID, list[Transaction]]] = []
+        self._polls[name] = self._polls.get(name, 0) + 1
         while True:
-            claim = self._claim_id(name)
+            claim = claim_id(monitor_owner("default", name), self._polls[name], len(made) + 1)
             if isinstance(monitor, TransactionMonitorTask):
                 found = self.store.claim(monitor.status_to_monitor, monitor.status_to_set, claim, size)
             else:
@@ -187,7 +189,8 @@ class LocalProject:
     def _bad_entity(self, line: Line, uuid: UUID, error: Exception) -> None:
         number = len(self.store.errors) + 1
         nobody = Transaction(uuid=uuid, status="", start_time=self.clock)
-        spot = Spot(line.process.name, MONITOR, f"{MONITOR}.{number}")
+        name = line.process.name
+        spot = Spot(name, MONITOR, derived_id(monitor_owner("default", name), f"entity.{number}"))
         times = {"started": self.clock, "failed": self.clock}
         self.store.errors.append(
             error_entity(error, nobody, spot, root=uuid, attempt=1, environment=self.environment, **times)
@@ -196,10 +199,6 @@ class LocalProject:
     def _new_id(self) -> UUID:
         self._made += 1
         return derived_id(NAMESPACE, f"local/transaction.{self._made}")
-
-    def _claim_id(self, name: str) -> UUID:
-        self._rounds[name] = self._rounds.get(name, 0) + 1
-        return derived_id(NAMESPACE, f"local/{name}/claim.{self._rounds[name]}")
 
     def _hands(self) -> Hands:
         return Hands(

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from casework.errors import ExpressionError, FatalError, ProcessDeclarationError
-from casework.ids import derived_id
 from casework.process.declaring import TaskSpec
 from casework.process.failures import Spot, error_entity
+from casework.process.identities import step_key
 from casework.process.injection import Injector
 from casework.process.lines import FINALIZER, MONITOR, Line, record_of
 from casework.process.local.calling import Agent, Reviewer, called
@@ -94,15 +94,15 @@ class LocalTray:
         try:
             if work.station == FINALIZER:
                 return self._finalized(transaction)
+            transaction = replace(transaction, process=self._line.process.name, task=work.station)
             return await self._worked(work, self._line.specs[work.station], transaction)
         except Exception as error:  # noqa: BLE001  # whatever a task raises is its Transaction's failure
             return self._failed(work, transaction, error, started)
 
     async def _worked(self, work: Work, spec: TaskSpec, transaction: Transaction) -> Result:
-        transaction = replace(transaction, process=self._line.process.name, task=spec.name)
         if transaction.skip_until == spec.name:
             transaction = replace(transaction, skip_until=None)
-        key = str(derived_id(transaction.uuid, f"{self._line.process.name}/{self._claim}/{work.path}"))
+        key = str(step_key(self._claim, work.path, transaction.uuid))
         ctx = TaskContext(self._line.process.name, work.path, key, work.attempt, self._hands.instant())
         async with self._hands.injector.made(spec.cls) as task:
             made = await self._call(task, transaction, ctx)
@@ -179,7 +179,7 @@ class LocalTray:
         entity = error_entity(
             error,
             transaction,
-            Spot(self._line.process.name, task, path),
+            Spot(self._line.process.name, task, step_key(self._claim, path, transaction.uuid)),
             root=store.root(transaction),
             attempt=attempt,
             started=started,
