@@ -7,12 +7,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.unit.process.lines import Join, Split, plain, process
 
 from casework.durable.converter import DATA_CONVERTER
 from casework.process.lines import Line
 from casework.process.monitor_clock import MonitorState, Stop
 from casework.process.walk import Entry, Left, Parted, Passed, TrayState, advance, due, enter
-from tests.unit.process.lines import Join, Split, plain, process
 
 LINE = Line(process(plain("a"), Split, plain("b"), Join))
 ONE, TWO, THREE, FOUR = (UUID(int=number) for number in range(1, 5))
