@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from casework.api import detail
-from casework.errors import NotFoundError, StateError
+from casework.errors import ConflictError, NotFoundError, StateError
 from casework.graph import engine
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.commands import Decided
@@ -111,7 +111,7 @@ async def source_of(conn: Connection, tenant: str, run_id: UUID) -> Source:
     """
     row = await detail.found(conn, tenant, run_id)
     pinned = await graph_of(conn, row, row.workflow_version)
-    await lock_run(conn, tenant, run_id)
+    await _locked(conn, tenant, run_id)
     outputs = await forks.outputs(conn, tenant, run_id)
     made = await reviews.decisions(conn, tenant, run_id)
     return Source(
@@ -124,6 +124,14 @@ async def source_of(conn: Connection, tenant: str, run_id: UUID) -> Source:
         outputs=outputs,
         branches=await forks.branches(conn, tenant, run_id),
     )
+
+
+async def _locked(conn: Connection, tenant: str, run_id: UUID) -> None:
+    try:
+        await lock_run(conn, tenant, run_id)
+    except ConflictError:  # it was deleted since it was read
+        await detail.found(conn, tenant, run_id)
+        raise
 
 
 async def graph_of(conn: Connection, row: RunRow, version: int) -> PinnedWorkflow:

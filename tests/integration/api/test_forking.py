@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,7 +10,9 @@ import pytest
 
 from casework.projection import EventEntry, RunEntry
 from casework.store import projection, workflows
+from casework.store.database import Connection
 from tests.integration.api.conftest import GOOD, LETTER, TENANT, Door, asked, at, decided, publish, running
+from tests.integration.durable.conftest import eventually
 
 
 def deep(levels: int) -> Any:
@@ -146,6 +149,25 @@ async def test_only_operators_fork_and_only_in_their_tenant(door: Door) -> None:
     assert (await door.post(f"/v1/runs/{run_id}/fork", role="reviewer")).status == 403
     assert (await door.post(f"/v1/runs/{run_id}/fork", tenant="other")).status == 404
     assert (await door.post(f"/v1/runs/{uuid4()}/fork")).status == 404
+
+
+async def test_a_run_that_is_deleted_meanwhile_is_not_there(door: Door) -> None:
+    """AW-15. The fork has seen the row and waits for its lock, while retention deletes the run: 404, and no fork."""
+    run_id = await answered(door)
+    await door.project(run_id, RunEntry(9, "CANCELLED", turn=2, current_node="decision", loop_count=2, at=at()))
+    async with door.admin.transaction() as conn:
+        await conn.execute("delete from agent_ops.agent_runs where run_id = %s", (run_id,))
+        asked_for = asyncio.create_task(door.post(f"/v1/runs/{run_id}/fork", {"step": "decision.1"}))
+        await eventually(lambda: _waited_for(conn), "the fork waits for the row")
+    answer = await asked_for
+    assert (answer.status, f"There is no run {run_id}" in answer.body["detail"]) == (404, True)
+    assert (await door.get("/v1/runs")).body["items"] == []
+
+
+async def _waited_for(conn: Connection) -> bool | None:
+    """Whether somebody waits for a lock that this connection has."""
+    query = "select true from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
+    return await (await conn.execute(query)).fetchone() is not None or None
 
 
 async def test_a_fork_stays_when_its_origin_is_deleted(door: Door) -> None:
