@@ -18,6 +18,8 @@ from uuid import UUID
 import pytest
 
 from casework import ids
+from casework.agents.tools import ToolContext, tool
+from casework.app import App
 from casework.durable import contracts
 from casework.durable.contracts import CancelRequest
 from casework.durable.worker import make_worker
@@ -27,6 +29,7 @@ from tests.integration.durable.conftest import TENANT, House, eventually
 from tests.integration.durable.test_late_cancels import Gate
 from tests.integration.durable.test_lost_attempts import Losing
 from tests.integration.durable.test_segments import seen, started, started_plain
+from tests.integration.durable.test_segments_survive import TRANSFER, booked, prepared, waits_for_a_lock
 
 ROUNDS = 3
 
@@ -178,3 +181,37 @@ async def test_one_that_is_cut_off_from_a_cancelled_run(house: House, tmp_path: 
         assert steps.pop("second.2") == ("FAILED", 1)
         assert set(steps) == {"first.1", "second.1", "first.2"}
         assert set(steps.values()) == {("COMPLETED", 1)}
+
+
+@pytest.mark.parametrize("held", ["before it books", "behind it"])
+async def test_an_effect_in_a_transaction_is_committed_once(house: House, tmp_path: Path, held: str) -> None:
+    """AW-11, DA-27. Two executions are there when a transactional tool of a segment acts; it books once."""
+    gate, go_on = Gate(contracts.RUN_SEGMENT, 2), asyncio.Event()
+
+    @tool(repeat="transactional")
+    async def book(ctx: ToolContext, amount: int) -> int:
+        """Book an amount."""
+        if held == "before it books" and ctx.path == "give.1":
+            await go_on.wait()
+        await ctx.connection.execute(
+            "insert into public.casework_test_books (path, amount) values (%s, %s)", (ctx.path, amount)
+        )
+        if held == "behind it" and ctx.path == "give.1":
+            await go_on.wait()
+        return amount
+
+    await prepared(house)
+    manifest = tmp_path / "transfer.yaml"
+    manifest.write_text(TRANSFER)
+    house.app = App(tools=[book], manifests=[manifest])
+    await house.open()
+    losing = Losing(1, begin=True, kinds=(contracts.RUN_SEGMENT,))
+    async with make_worker(house.client, house.services(), house.settings, watching=[losing, gate]):
+        run_id = await house.start({}, "transfer")
+        await asyncio.wait_for(gate.reached.wait(), 60)
+        gate.open.set()
+        await eventually(lambda: waits_for_a_lock(house), "the second waits for the first", 30)
+        go_on.set()
+        await house.reaches(run_id, "COMPLETED")
+    assert await booked(house) == [("give.1", 5), ("take.1", -5)]
+    assert {(step.state, step.attempt) for step in await house.steps(run_id)} == {("COMPLETED", 1)}
