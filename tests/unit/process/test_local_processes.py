@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from tests.unit.process.lines import Ask, Join, Split, Underwrite, plain, process
+from tests.unit.process.test_transactions import AT
 
 from casework.errors import BusinessError, NotFoundError, ProcessDeclarationError
 from casework.process import HAS_ERROR, ErrorType
@@ -18,7 +19,7 @@ from casework.process.lines import LOOP_RULE, Line, Rule
 from casework.process.local import LocalProject, LocalStore
 from casework.process.monitor_clock import Stop
 from casework.process.monitor_settings import MonitorConfig
-from casework.process.monitors import InputMonitorTask
+from casework.process.monitors import InputMonitorTask, TransactionMonitorTask
 from casework.process.policies import ErrorPolicy, OnError
 from casework.process.shipped import ERRORS, INTAKE, PROCESSING, SHIPPED, SUBMISSION
 from casework.process.tasks import Change, Decision, PlainTask, Question, RunEnd, TaskContext, TransactionalTask
@@ -307,6 +308,30 @@ async def test_at_the_end_a_transaction_stays_as_it_is() -> None:
         {"by": "task", "seen": ["a"]},
     )
     assert [step.by for step in store.stages] == ["add", "ProcessingMonitor", "finish"]
+
+
+class Urgent(TransactionMonitorTask):
+    status_to_monitor = "INTAKE_COMPLETED"
+    status_to_set = "PROCESSING_IN_PROGRESS"
+
+
+async def test_a_monitor_of_transactions_is_two_values() -> None:
+    """BP-19. What to monitor and what to set is all that it needs; Processing, Submission and Error Monitors ship."""
+    shipped = [PROCESSING.monitor, SUBMISSION.monitor, ERRORS.monitor]
+    assert [(getattr(each, "status_to_monitor", None), each.status_to_set) for each in shipped] == [
+        ("INTAKE_COMPLETED", "PROCESSING_IN_PROGRESS"),
+        ("PROCESSING_COMPLETED", "SUBMISSION_IN_PROGRESS"),
+        ("HAS_ERROR", "ERROR_IN_PROGRESS"),
+    ]
+    async with LocalProject([process(A, monitor=Urgent)]) as project:
+        late, early, urgent = (
+            project.add("INTAKE_COMPLETED", **more) for more in ({}, {"due_time": AT}, {"priority": 1})
+        )
+        elsewhere = project.add("PROCESSING_COMPLETED")
+        assert (await project.run("processing")).claimed == 3
+        claimed = [step.transaction for step in project.store.stages if step.by == "Urgent"]
+        assert claimed == [urgent, early, late]
+        assert project.store.transactions[elsewhere].data == {}
 
 
 async def test_an_unknown_process_is_named() -> None:
