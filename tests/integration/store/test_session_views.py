@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from casework.errors import StoreUnavailableError
-from casework.projection import ContextEntry, LogEntry, MessageEntry
+from casework.projection import ContextEntry, EventEntry, LogEntry, MessageEntry
 from casework.store import runs
 from casework.store.database import Database
 from tests.integration.store.cases import apply, at, decision, execute, fetch, new_run, review, running
@@ -118,6 +119,35 @@ async def test_ids_stay_as_the_run_goes_on(db: Database, run_id: UUID) -> None:
     assert all(isinstance(number, int) for number in (*after[0], *after[1]))
 
 
+async def test_logs_tell_what_the_run_did(db: Database, run_id: UUID) -> None:
+    """AW-13. Each event of the run is a line, in the order of ids, with the level of what it means."""
+    await apply(
+        db,
+        run_id,
+        EventEntry("", "agent.run_started", at(1), {"workflow": "loan-underwriting"}),
+        EventEntry("underwrite.1", "agent.node_started", at(2), {"node": "underwrite"}),
+        LogEntry("underwrite.1", "underwrite", "WARNING", "slow", at(3)),
+        EventEntry("underwrite.1/exchange.1/model.1", "attempt_lost:1", at(4), {"attempt": 1, "reason": "gone"}),
+        EventEntry("underwrite.1", "context_stale:a_key:2", at(4)),
+        EventEntry("underwrite.1", "agent.node_failed", at(5), {"node": "underwrite", "error": "it broke"}),
+        EventEntry("call.1", "agent.sub_run_ended", at(6), {"run_id": "r-2", "status": "FAILED"}),
+        EventEntry("", "agent.run_failed", at(7), {"outcome": None, "failure": "it broke"}),
+    )
+    rows = await fetch(db, LOGS, run_id)
+    assert [(row["node_id"], row["log_level"], row["message"]) for row in rows] == [
+        (None, "INFO", "run started: workflow loan-underwriting"),
+        ("underwrite", "INFO", "node started"),
+        ("underwrite", "WARNING", "slow"),
+        ("underwrite", "WARNING", "attempt lost: reason gone, attempt 1"),
+        ("underwrite", "WARNING", "context stale"),
+        ("underwrite", "ERROR", "node failed: error it broke"),
+        ("call", "ERROR", "sub run ended: run id r-2, status FAILED"),
+        (None, "ERROR", "run failed: failure it broke"),
+    ]
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert [row["created_at"] for row in rows][:2] == [datetime.fromisoformat(at(1)), datetime.fromisoformat(at(2))]
+
+
 @pytest.mark.parametrize(
     ("status", "changes", "shown"),
     [
@@ -185,7 +215,7 @@ async def test_nobody_writes_through_a_view(db: Database, database_dsn: str, run
         f"update agent_ops.{view} set session_id = session_id",
         f"delete from agent_ops.{view}",
     ):
-        with pytest.raises(StoreUnavailableError, match="lacks a right"):
+        with pytest.raises(StoreUnavailableError, match=r"lacks a right|not automatically updatable"):
             await execute(db, statement)
     for role in ("casework_retention", "casework_policy_owner"):
         async with await Database.open(database_dsn, role=role) as opened:

@@ -1,4 +1,4 @@
--- The run's row lock makes max(seq) + 1 exact; a repeat takes no number, because nothing is drawn from a sequence.
+-- The run's row lock makes max(seq) + 1 exact; a repeat takes no number, because `seq` is not drawn from a sequence.
 -- name: add
 with made as (
     insert into agent_ops.agent_events (tenant, event_id, run_id, seq, path, kind, data, cleaned, at)
