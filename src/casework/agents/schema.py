@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
@@ -65,10 +66,19 @@ class Signature:
                 f"{tool}: the arguments must be a JSON object, got {_shown(arguments)}. {_takes(self.names)}"
             )
         try:
-            checked = self.model.model_validate(dict(arguments))
+            made = vars(self._check(arguments if type(arguments) is dict else dict(arguments)))
         except ValidationError as error:
             raise ToldError(_explain(tool, self.names, error)) from None
-        return {name: getattr(checked, field) for name, field in zip(self.names, self.fields, strict=True)}
+        return {name: made[field] for name, field in self._pairs}
+
+    @cached_property
+    def _check(self) -> Callable[[Any], BaseModel]:
+        """What `model_validate` calls, which takes half its time."""
+        return self.model.__pydantic_validator__.validate_python
+
+    @cached_property
+    def _pairs(self) -> tuple[tuple[str, str], ...]:
+        return tuple(zip(self.names, self.fields, strict=True))
 
 
 def read_signature(tool: str, function: Callable[..., Any], context: type) -> Signature:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from casework.graph.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class RunAgent:
     """Run the node's agent for one turn.
 
@@ -23,7 +25,7 @@ class RunAgent:
     render: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunTool:
     """Call the node's tool with its rendered arguments."""
 
@@ -31,7 +33,7 @@ class RunTool:
     visit: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evaluate:
     """Evaluate a CONDITION's expression over the context (`engine.evaluate` does it)."""
 
@@ -40,7 +42,7 @@ class Evaluate:
     expression: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AwaitDecision:
     """Wait for a person. `decisions` are all names there are, `refused` those refused now, each with the reason."""
 
@@ -50,7 +52,7 @@ class AwaitDecision:
     refused: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunSubworkflow:
     """Run the named workflow or free tree as a run of its own, with rendered arguments as its input, to its end."""
 
@@ -59,7 +61,7 @@ class RunSubworkflow:
     workflow: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """Wait: `duration_s` seconds, for the signal of that name, or for whichever comes first where both are given."""
 
@@ -73,7 +75,7 @@ Work = RunAgent | RunTool | RunSubworkflow | AwaitDecision | Wait
 """What a branch can ask for. There, `node` is the branch's id, and `visit` its ordinal."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branch:
     """One branch of a visit: its step in the path is `<name>.<ordinal>`.
 
@@ -92,7 +94,7 @@ class Branch:
         return f"{self.name}.{self.ordinal}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunBranches:
     """Carry out the commands of all branches, started in this order, at most `max_parallel` under way at one time.
 
@@ -105,7 +107,7 @@ class RunBranches:
     max_parallel: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Complete:
     """The run is COMPLETED. `outcome` is that of the decision or edge that ended it, `output` what was stored last."""
 
@@ -113,7 +115,7 @@ class Complete:
     output: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fail:
     """The run is FAILED; `node` is where, or None before the first."""
 
@@ -133,28 +135,28 @@ Command = Due | Complete | Fail
 """A visit's command, or the end of the run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """An agent's answer."""
 
     output: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returned:
     """A tool's result."""
 
     result: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evaluated:
     """A CONDITION's value; anything but a truth value fails the node."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decided:
     """A decision that was accepted."""
 
@@ -163,7 +165,7 @@ class Decided:
     reviewer: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ended:
     """A run of a SUBWORKFLOW has ended COMPLETED; one that did not is a `NodeFailed`."""
 
@@ -171,19 +173,19 @@ class Ended:
     output: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signalled:
     """The signal came, with a plain payload."""
 
     payload: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimedOut:
     """The time of a WAIT has passed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodeFailed:
     """The node, or the branch, did not succeed: `error` is text for a reader."""
 
@@ -194,7 +196,7 @@ Result = Answered | Returned | Decided | Ended | Signalled | TimedOut | NodeFail
 """What a branch can come back with."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Joined:
     """All branches have ended: what each came back with, in their order."""
 

@@ -68,7 +68,7 @@ def comparison(source: str) -> Comparison | None:
 def _at(path: Any, context: Any) -> int | None:
     found = context
     for name in path:
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(found, dict):
             return None
-        found = found[name]
+        found = found.get(name)
     return found if type(found) is int and found in INT64 else None

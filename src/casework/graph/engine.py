@@ -42,6 +42,7 @@ from casework.graph.commands import (
     Wait,
 )
 from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, BranchSpec, Edge, Node, Vertex
+from casework.graph.places import Place, Way
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
 from casework.values import dumps, settled
 
@@ -101,15 +102,16 @@ def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
         StateError: the run has ended, or the outcome does not answer the pending command.
         UnserialisableError: the outcome's value is not plain.
     """
-    node = _current(spec, state)
-    if node.type == "CONDITION" and isinstance(outcome, Evaluated):
-        return _branched(spec, state, node, outcome.value)
-    if node.type == "TOOL" and isinstance(outcome, Returned):
-        return _stored(spec, state, node, outcome.result)
+    place = _current(spec, state)
+    if place.type == "CONDITION" and isinstance(outcome, Evaluated):
+        return _branched(spec, state, place, outcome.value)
+    if place.type == "TOOL" and isinstance(outcome, Returned):
+        return _stored(spec, state, place, outcome.result)
+    node = place.node
     if isinstance(outcome, NodeFailed):
         return _failed(spec, state, node, outcome.error)
     if node.type in FANS and isinstance(outcome, Joined):
-        return _joined(spec, state, node, outcome)
+        return _joined(spec, state, place, outcome)
     if isinstance(outcome, (Evaluated, Joined)) or node.type in ("CONDITION", *FANS):
         fitting = {"CONDITION": "Evaluated", "PARALLEL": "Joined", "MAP": "Joined"}.get(node.type, "its own outcome")
         raise StateError(
@@ -119,7 +121,7 @@ def advance(spec: AiWorkflowSpec, state: EngineState, outcome: Outcome) -> Step:
     value = fanning.value_of(node, outcome)
     if isinstance(outcome, Decided):
         return _decided(spec, state, node, outcome)
-    return _stored(spec, state, node, value)
+    return _stored(spec, state, place, value)
 
 
 def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
@@ -131,13 +133,14 @@ def pending(spec: AiWorkflowSpec, state: EngineState) -> Command:
     return _due(spec, state, _current(spec, state))
 
 
-def _due(spec: AiWorkflowSpec, state: EngineState, node: Node) -> Due:
-    visit = state.visits.get(node.id, 0)
-    if node.type == "CONDITION":
-        return Evaluate(node.id, visit, node.expression or "")
-    if node.type == "TOOL":
-        return RunTool(node.id, visit)
-    if node.type in FANS:
+def _due(spec: AiWorkflowSpec, state: EngineState, place: Place) -> Due:
+    visit = state.visits.get(place.id, 0)
+    if place.type == "TOOL":
+        return RunTool(place.id, visit)
+    node = place.node
+    if place.type == "CONDITION":
+        return Evaluate(place.id, visit, node.expression or "")
+    if place.type in FANS:
         return RunBranches(node.id, visit, _branches(state, node), node.max_parallel or MAX_PARALLEL)
     render = visit == 1 or state.words is None
     return fanning.work(node, visit, state.turn, state.words, render=render, refused=refusals(spec, state))
@@ -208,13 +211,13 @@ def _decision_edge(spec: AiWorkflowSpec, node: Node, decision: str) -> Edge | No
     return next((edge for edge in spec.ways(node.id) if edge.condition == decision), None)
 
 
-def _current(spec: AiWorkflowSpec, state: EngineState) -> Node:
+def _current(spec: AiWorkflowSpec, state: EngineState) -> Place:
     if state.ended:
         raise StateError(f"The run has ended {state.ended}; nothing follows.")
-    node = spec.node(state.current_node or "")
-    if node is None:
+    place = spec.places.get(state.current_node or "")
+    if place is None:
         raise StateError(f"The state is at node {state.current_node!r}, which this workflow does not have.")
-    return node
+    return place
 
 
 def _enter(spec: AiWorkflowSpec, state: EngineState, target: str, words: str | None) -> Step:
@@ -231,20 +234,20 @@ def _went(
     answer: Any,
 ) -> Step:
     """Enter a node with what the one before it brought: a state is made once for both."""
-    node = spec.node(target)
+    place = spec.places.get(target)
     reason = None
-    speaks = node is not None and node.speaks
+    speaks = place is not None and place.speaks
     turn = state.turn + speaks
-    if node is None:
+    if place is None:
         reason = f"there is no node {target!r}"
     elif state.loop_count >= spec.max_loops:
         reason = f"loop limit {spec.max_loops} is reached before node {target!r}"
     elif turn > state.turn_limit:
         reason = f"turn limit {state.turn_limit} is reached before node {target!r}"
-    if node is None or reason is not None:
+    if place is None or reason is not None:
         return _fail(replace(state, context=context, output=output, answer=answer), reason or "")
     entered = state.entered(target, turn, words if speaks else None, context, output, answer)
-    return entered, _due(spec, entered, node)
+    return entered, _due(spec, entered, place)
 
 
 def _follow(spec: AiWorkflowSpec, state: EngineState, edge: Edge | None, words: str | None = None) -> Step:
@@ -271,7 +274,8 @@ def _branches(state: EngineState, node: Node) -> tuple[Branch, ...]:
         return ()  # nothing is to be done; `_joined` says why, and the node fails
 
 
-def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joined) -> Step:
+def _joined(spec: AiWorkflowSpec, state: EngineState, place: Place, outcome: Joined) -> Step:
+    node = place.node
     try:
         due = fanning.branches(node, state.context, state.turn, state.words)
     except ExpressionError as error:
@@ -279,53 +283,46 @@ def _joined(spec: AiWorkflowSpec, state: EngineState, node: Node, outcome: Joine
     value = fanning.joined(node, due, outcome.results)
     reason = fanning.failure(due, outcome.results)
     if reason is None:
-        return _stored(spec, state, node, value)
+        return _stored(spec, state, place, value)
     if spec.rescue(node.id) is not None:  # who catches it gets what the other branches brought
         state = replace(state, context={**state.context, node.output_key or node.id: settled(value)})
     return _failed(spec, state, node, reason)
 
 
-def _stored(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
+def _stored(spec: AiWorkflowSpec, state: EngineState, place: Place, value: Any) -> Step:
     context, output, answer = state.context, state.output, state.answer
-    if node.output_key is not None or node.type != "WAIT":
+    if place.key is not None:
         output = settled(value)
-        context = {**context, node.output_key or node.id: output}
-        answer = output if node.type == "AGENT" else answer
+        context = {**context, place.key: output}
+        answer = output if place.type == "AGENT" else answer
     try:
-        edge = _way(spec, node, context)
+        way = _way(place, context)
     except ExpressionError as error:
         state = replace(state, context=context, output=output, answer=answer)
-        return _fail(state, f"no edge out of node {node.id!r} can be chosen: {error}")
-    if edge is not None and not edge.ends:
-        return _went(spec, state, edge.target, None, context, output, answer)
+        return _fail(state, f"no edge out of node {place.id!r} can be chosen: {error}")
+    if way is not None and way.target is not None:
+        return _went(spec, state, way.target, None, context, output, answer)
     state = replace(state, context=context, output=output, answer=answer)
-    if edge is None and spec.ways(node.id):
-        return _fail(state, f"no edge out of node {node.id!r} matches")
-    return _follow(spec, state, edge)
+    if way is None and place.ways:
+        return _fail(state, f"no edge out of node {place.id!r} matches")
+    return _follow(spec, state, way.edge if way else None)
 
 
-def _way(spec: AiWorkflowSpec, node: Node, context: Mapping[str, Any]) -> Edge | None:
-    for edge in spec.ways(node.id):
-        if _matches(edge, context):
-            return edge
+def _way(place: Place, context: Mapping[str, Any]) -> Way | None:
+    for way in place.ways:
+        if way.free or (way.condition != "false" and expressions.holds(way.condition, context)):
+            return way
     return None
 
 
-def _matches(edge: Edge, context: Mapping[str, Any]) -> bool:
-    condition = edge.condition.strip()
-    if condition in ("", "true", "false"):
-        return condition != "false"
-    return expressions.holds(condition, context)
-
-
-def _branched(spec: AiWorkflowSpec, state: EngineState, node: Node, value: Any) -> Step:
+def _branched(spec: AiWorkflowSpec, state: EngineState, place: Place, value: Any) -> Step:
     if not isinstance(value, bool):
-        return _failed(spec, state, node, f"the condition gave {value!r:.100}, not true or false")
+        return _failed(spec, state, place.node, f"the condition gave {value!r:.100}, not true or false")
     name = "true" if value else "false"
-    for edge in spec.ways(node.id):
-        if edge.condition.strip() == name:
-            return _follow(spec, state, edge)
-    return _fail(state, f"no edge out of node {node.id!r} matches {name}")
+    for way in place.ways:
+        if way.condition == name:
+            return _follow(spec, state, way.edge) if way.target is None else _enter(spec, state, way.target, None)
+    return _fail(state, f"no edge out of node {place.id!r} matches {name}")
 
 
 def _decided(spec: AiWorkflowSpec, state: EngineState, node: Node, made: Decided) -> Step:

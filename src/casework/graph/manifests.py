@@ -26,6 +26,7 @@ from pydantic.alias_generators import to_camel
 from casework.graph.durations import seconds_of
 from casework.graph.fields import Address, Condition, Count, Duration, Price, Temperature
 from casework.graph.origins import Origin
+from casework.graph.places import Place, places_of
 from casework.graph.words import nearest, shown
 
 API_VERSION: Literal["casework.dev/v1alpha1"] = "casework.dev/v1alpha1"
@@ -191,6 +192,11 @@ class AiWorkflowSpec(Part):
         for edge in self.edges:
             ways.setdefault((edge.source, edge.on_error), []).append(edge)
         return {key: tuple(edges) for key, edges in ways.items()}
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """The nodes with what the engine asks about them, by id."""
+        return places_of(self.nodes, {node.id: self.ways(node.id) for node in self.nodes})
 
     def node(self, node_id: str) -> Node | None:
         """The node of that id, or None."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, get_args
 
 from casework.errors import StateError
+from casework.graph.records import record
 from casework.values import Plain, plain, shortened
 
 DEFAULT_TURN_LIMIT = 5
@@ -14,7 +15,7 @@ DEFAULT_TURN_LIMIT = 5
 Ended = Literal["COMPLETED", "FAILED"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EngineState:
     """The engine's state; every field has a default, so that a state of an older release can be read.
 

@@ -120,7 +120,7 @@ def render_all(arguments: Plain, context: Mapping[str, Any]) -> Plain:
     Raises:
         ExpressionError: as `render`.
     """
-    return _render_all(arguments, {**context, "context": context}, 0)
+    return _render_all(arguments, context, 0)
 
 
 def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
@@ -128,7 +128,7 @@ def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
         raise ExpressionError(f"Arguments are nested deeper than {MAX_ARGUMENTS_DEPTH}. Flatten them.")
     if isinstance(value, str):
         path = _path(value)
-        return render(value, context) if path is None else _at(path, value, context)
+        return render(value, {**context, "context": context}) if path is None else _at(path, value, context)
     if isinstance(value, (dict, Mapping)):  # the first is told at once, the second asks its registry
         return {key: _render_all(item, context, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -138,9 +138,12 @@ def _render_all(value: Plain, context: Mapping[str, Any], depth: int) -> Plain:
 
 @lru_cache(maxsize=1024)
 def _path(source: str) -> tuple[str | int, ...] | None:
-    """The names and indexes of a text that is only one path; None for any other."""
+    """The names and indexes below the context of a text that is only one path; None for any other."""
     match = _PATH.fullmatch(source)
-    return None if match is None else tuple(name or int(index) for name, index in _PART.findall(match[1]))
+    if match is None:
+        return None
+    steps = tuple(name or int(index) for name, index in _PART.findall(match[1]))
+    return steps[1:] if steps[0] == "context" else steps
 
 
 def _at(path: tuple[str | int, ...], source: str, context: Mapping[str, Any]) -> Plain:

@@ -48,7 +48,7 @@ class LocalEnd:
     output: Any = None
     reason: str | None = None
     state: EngineState | None = None
-    trace: tuple[TraceStep, ...] = ()
+    trace: tuple[TraceStep, ...] = field(default=(), repr=False)  # may be long, and `asyncio.run` asks for the text
     tree: Commander | None = field(default=None, compare=False, repr=False)
     subs: Mapping[str, LocalEnd] = field(default_factory=dict)
 

@@ -22,6 +22,8 @@ from casework.trees.bundle import Pinned, PinnedTree, pinned_from_plain
 from casework.trees.local import LocalContext
 from casework.values import Plain
 
+_ENDS = (commands.Complete, commands.Fail)
+
 
 async def run_local(
     house: House, pinned: Pinned, given: Mapping[str, Plain], run_id: UUID | None = None, within: str = ""
@@ -72,18 +74,14 @@ class _Walk:
 
     def _submit(self) -> None:
         command = self._command
-        if not isinstance(command, (commands.Complete, commands.Fail)):
-            self._context.run(
-                submit, LocalVisit(self._file, command)
-            )  # not in that of the visit before, which may have set variables
+        if not isinstance(command, _ENDS):
+            # Not in the context of the visit before, which may have set variables.
+            self._context.run(submit, LocalVisit(self._file, command))
 
     def _over(self, command: commands.Due, outcome: commands.Outcome | BaseException | None) -> None:
         """Take the outcome of the visit that is due, and go on to the next; an error ends the run."""
-        if isinstance(outcome, FatalError):
-            self._fault = outcome
-            return
         if outcome is None or isinstance(outcome, BaseException):
-            self._error = outcome
+            self._spoilt(outcome)
             return
         try:
             for step in tracing.steps(command, outcome):
@@ -92,6 +90,12 @@ class _Walk:
             self._file.place, self._command = engine.advance(self._spec, self._file.place, outcome)
             self._submit()
         except BaseException as error:  # noqa: BLE001  # raised where the run ends, and not in a visit that is over
+            self._error = error
+
+    def _spoilt(self, error: BaseException | None) -> None:
+        if isinstance(error, FatalError):
+            self._fault = error
+        else:
             self._error = error
 
     def _end(self) -> LocalEnd:

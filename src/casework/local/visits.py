@@ -42,12 +42,18 @@ class LocalFile:
     ) -> None:
         self.house = house
         self.bundle = bundle
-        self.spec = bundle.workflow.spec
+        self.places = bundle.workflow.spec.places
         self.run_id = run_id
         self.calls = calls
         self.sub_run = sub_run
         self.over = over
+        self.quick = frozenset(name for name, place in self.places.items() if self._is_quick(place.node))
+        """Nodes whose visits never wait: they only compute."""
         self._transcripts: dict[str, Transcript] = {}
+
+    def _is_quick(self, node: Vertex) -> bool:
+        tool = self.house.tools.find(node.tool or "")
+        return node.type == "CONDITION" or (tool is not None and tool.inline)
 
     def transcript(self, agent: str, branch: Branch | None) -> Transcript:
         """The agent's transcript of this run; in a branch a new one."""
@@ -70,15 +76,22 @@ class LocalVisit(Job):
         self.file = file
         self.command = command
 
-    async def task(self) -> TaskNode:
-        """Continue outside the queue."""
-        return self.work()
+    async def task(self) -> Outcome | TaskNode:
+        """What waits for nothing is done at once, all else outside the queue."""
+        return await self._visited() if self.command.node in self.file.quick else self.work()
 
     @handler
     async def work(self) -> Outcome:
-        """The visit itself."""
+        """The visit itself, beside others."""
+        return await self._visited()
+
+    async def _visited(self) -> Outcome:
+        command = self.command
         try:
-            outcome = await self._outcome()
+            if isinstance(command, commands.Evaluate):
+                outcome: Outcome = engine.evaluate(command, self.file.place)
+            else:
+                outcome = await self._outcome(command)
         except VisitFailedError as error:
             self._ends(commands.NodeFailed(str(error)))
             raise
@@ -98,19 +111,16 @@ class LocalVisit(Job):
         spoilt = self.state is NodeState.EXCEPTION and not isinstance(outcome, (commands.NodeFailed, Exception))
         self.file.over(self.command, self.exception if spoilt else outcome)
 
-    async def _outcome(self) -> Outcome:
-        command = self.command
-        if isinstance(command, commands.Evaluate):
-            return engine.evaluate(command, self.file.place)
-        node = self.file.spec.node(command.node)
-        if node is None:
+    async def _outcome(self, command: commands.RunBranches | commands.Work) -> Outcome:
+        place = self.file.places.get(command.node)
+        if place is None:
             raise FatalError(f"the workflow has no node {command.node!r}")
         if isinstance(command, commands.RunBranches):
-            specs = {each.id: each for each in node.branches or ()}
+            specs = {each.id: each for each in place.node.branches or ()}
             return await join(
                 command, lambda branch: self._done(specs[branch.name], branch.command, branch), VisitFailedError
             )
-        return await self._done(node, command, None)
+        return await self._done(place.node, command, None)
 
     async def _done(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
         """Carry out a command in the running node.
@@ -119,8 +129,12 @@ class LocalVisit(Job):
             VisitFailedError: it did not succeed.
             FatalError, NobodyError: the run cannot go on.
         """
+        seen = engine.scope(self.file.place, branch)
         try:
-            return await self._carried_out(vertex, command, branch)
+            if isinstance(command, commands.RunTool):
+                arguments = templates.render_all(vertex.arguments or {}, seen)
+                return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
+            return await self._carried_out(vertex, command, branch, seen)
         except (VisitFailedError, FatalError, outside.NobodyError):
             raise
         except RetryableError as error:
@@ -128,11 +142,9 @@ class LocalVisit(Job):
         except CaseworkError as error:
             raise VisitFailedError(str(error)) from error
 
-    async def _carried_out(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
-        seen = engine.scope(self.file.place, branch)
-        if isinstance(command, commands.RunTool):
-            arguments = templates.render_all(vertex.arguments or {}, seen)
-            return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
+    async def _carried_out(
+        self, vertex: Vertex, command: commands.Work, branch: Branch | None, seen: Mapping[str, Any]
+    ) -> Result:
         path = current_node().path
         match command:
             case commands.RunAgent():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from casework.tasktree.limits import Slots
     from casework.tasktree.rare import Rare
 
+_ACTIVE = NodeState.ACTIVE
+_PENDING = NodeState.PENDING
 J = TypeVar("J", bound="Job")
 
 
@@ -57,12 +59,17 @@ class Job(TaskNode):
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
         """Ready the node here, so that a subclass need not call `super().__init__()`."""
         job = super().__new__(cls)
-        job._prepare_(cls.__name__)
+        # As `_prepare_`, in place: a call of it costs a fiftieth of a Job.
+        job._name_ = cls.__name__
+        job._state_ = _PENDING
+        job._flags_ = 0
+        job._parent_ = job._children_ = job._counters_ = job._result_ = job._task_ = None
+        job._waiters_ = job._awaits_ = job._callbacks_ = job._rare_ = None
         return job
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:
-            self._name_ = checked_name(name)
+            self._name_ = name if type(name) is str and name else checked_name(name)
 
     async def task(self) -> Any:
         """The body of the Job. A class without one of its own can be a base, and is not submitted."""
@@ -72,13 +79,14 @@ class Job(TaskNode):
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
         self._flags_ |= STARTED
         HERE.set(self)
-        self._began_ = self._commander_._time()
+        commander = self._commander_
+        self._began_ = commander._time()
         try:
             if self._rare_ is not None and self._rare_.limit is not None:
                 arm(self, self._rare_.limit)
             if self._callbacks_ is not None:
                 await await_stages(self, run_stages(self, (Stage.AT_JOB_START,)))
-            elif self._commander_._listener is not None:
+            elif commander._listener is not None:
                 notify(self, Stage.AT_JOB_START)
             result = await self.task()
             if result is not None:
@@ -88,22 +96,22 @@ class Job(TaskNode):
                     _check_result(self, result)
                 self._result_ = result
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
-            if self._commander_._lets_go(error):
+            if commander._lets_go(error):
                 return
-            self._commander_._mended(body_failed, self, error)
-        if self._commander_._is_unwinding is None or not self._commander_._drops():
+            commander._mended(body_failed, self, error)
+        if commander._is_unwinding is None or not commander._drops():
             try:
                 body_over(self)
-                self._commander_._queue.next_after(self)
+                commander._queue.next_after(self)
             except BaseException as fault:  # noqa: BLE001 - see _wreck
-                self._commander_._wreck(fault)
+                commander._wreck(fault)
 
     async def _continue_(self, node: HandlerNode[Any]) -> Any:
         """Go on as the handler call `node`, out of the queue; if it was called already, wait for it."""
         if self._flags_ & (DOOMED | SPARED):
             raise asyncio.CancelledError
         self._commander_._queue.next_after(self)
-        if node._state_ is not NodeState.PENDING or node._flags_:
+        if node._state_ is not _PENDING or node._flags_:
             return await node
         node._flags_ |= ABSORBED
         if node._rare_ is not None:
@@ -188,12 +196,13 @@ def submit(job: J, parent: TaskNode | None = None, priority: int = 0) -> J:
         EndlessWaitError: the Job whose turn it is waits for the parent, and so would wait for this one.
         TreeError: the parent, or the submitter, has ended or is being ended; the subclass says which.
     """
-    check_job(job)
+    if not isinstance(job, Job) or type(job).task is Job.task:
+        check_job(job)
     if priority:
         checked_priority(priority)
     here = HERE.get()
     place = here if parent is None and here is not None and not here._flags_ & REFUSES else placed_under(job, parent)
-    if place._state_ is NodeState.ACTIVE and (head := place._commander_._queue.head) is not None and head._awaits_:
+    if place._state_ is _ACTIVE and (head := place._commander_._queue.head) is not None and head._awaits_:
         check_place(place, job, head)
     adopt(place, job)
     job._context_ = contextvars.copy_context()

@@ -32,6 +32,10 @@ class JobQueue:
 
     def put(self, job: Job, priority: int = 0) -> None:
         """Queue `job`; it starts at once where nobody's turn it is."""
+        if self.head is None and not self._plain and not self._ranked:
+            self.head = job
+            job._launch_()
+            return
         if priority:
             self._arrived += 1
             heapq.heappush(self._ranked, (-priority, self._arrived, job))
@@ -72,17 +76,14 @@ class JobQueue:
 
     def _start_next(self) -> None:
         self.head = None
-        while (job := self._pop()) is not None:
+        ranked, plain = self._ranked, self._plain
+        while ranked or plain:
+            first = ranked and (ranked[0][0] < 0 or not plain)
+            job = heapq.heappop(ranked)[2] if first else plain.popleft()
             if not job._flags_ & BODY_OVER:
                 self.head = job
                 job._launch_()
                 return
-
-    def _pop(self) -> Job | None:
-        ranked, plain = self._ranked, self._plain
-        if ranked and (ranked[0][0] < 0 or not plain):
-            return heapq.heappop(ranked)[2]
-        return plain.popleft() if plain else None
 
 
 def checked_priority(priority: object) -> int:
