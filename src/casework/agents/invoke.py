@@ -54,7 +54,7 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
         FatalError: the run cannot go on, or the result has no plain form.
     """
     if tool.inline:
-        return await _inline(tool, ctx, arguments, before_act)
+        return _computed(tool, ctx, await _ready(tool, arguments, before_act))
     deadline = asyncio.timeout(tool.timeout)
     try:
         kwargs = tool.bind(arguments)
@@ -70,24 +70,52 @@ async def invoke(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: Bef
     return _plain_result(tool, result)
 
 
-async def _inline(tool: Tool, ctx: ToolContext, arguments: Plain, before_act: BeforeAct | None) -> Plain:
-    """As `invoke`, for a tool that is declared inline: nothing can stop it, so its deadline is looked at afterwards."""
+def invoke_inline(tool: Tool, ctx: ToolContext, arguments: Plain) -> Plain:
+    """As `invoke`, for a tool that is declared inline, where its caller does not wait for anything.
+
+    Raises:
+        ToldError, RetryableError, FatalError: as `invoke`.
+    """
+    try:
+        kwargs = tool.bind(arguments)
+    except Exception as error:  # noqa: BLE001  # sorted; a type of the tool's own may raise anything
+        raise _sorted(tool, error, expired=False) from None
+    return _computed(tool, ctx, kwargs)
+
+
+async def _ready(tool: Tool, arguments: Plain, before_act: BeforeAct | None) -> dict[str, Any]:
+    """The arguments as the tool takes them, when it may act."""
     try:
         kwargs = tool.bind(arguments)
         if before_act is not None:
             await before_act()
+    except BaseException as error:
+        if _leaves(error):
+            raise
+        raise _sorted(tool, error, expired=False) from None
+    return kwargs
+
+
+def _computed(tool: Tool, ctx: ToolContext, kwargs: dict[str, Any]) -> Plain:
+    """The result of an inline tool: nothing can stop it, so its deadline is looked at afterwards."""
+    try:
         began = time.monotonic()
         result = tool.function(*_first(tool, ctx), **kwargs)
         late = time.monotonic() - began > tool.timeout
     except BaseException as error:
-        if isinstance(error, (GeneratorExit, KeyboardInterrupt)) or (
-            isinstance(error, asyncio.CancelledError) and _is_cancelled()
-        ):
+        if _leaves(error):
             raise
         raise _sorted(tool, error, expired=False) from None
     if late:
         raise _sorted(tool, TimeoutError(), expired=True)
     return _plain_result(tool, result)
+
+
+def _leaves(error: BaseException) -> bool:
+    """Whether `error` is no matter of the tool's: it ends what surrounds the call."""
+    return isinstance(error, (GeneratorExit, KeyboardInterrupt)) or (
+        isinstance(error, asyncio.CancelledError) and _is_cancelled()
+    )
 
 
 def _is_cancelled() -> bool:

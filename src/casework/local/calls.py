@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from casework.agents.invoke import invoke_inline
 from casework.agents.toolbox import Toolbox
 from casework.agents.tools import Repeat
 from casework.errors import FatalError
 from casework.policy.limits import PolicySource
 from casework.tasktree import current_node
-from casework.trees.local import call_once
+from casework.trees.local import call_once, seen_here
 from casework.values import Plain
 
 
@@ -45,4 +46,14 @@ class Calls:
         except FatalError as error:
             raise FatalError(f"{current_node().path}: {error}") from error
         self.evidence[name] = result
+        return result
+
+    def inline(self, name: str, arguments: Plain) -> Plain:
+        """As `tool`, for one that is declared inline, and called at once."""
+        tool = self.tools.get(name)
+        context = seen_here(tool, self.run_id, self.input, self.evidence, self.policies)
+        try:
+            result = self.evidence[name] = invoke_inline(tool, context, arguments)
+        except FatalError as error:
+            raise FatalError(f"{current_node().path}: {error}") from error
         return result

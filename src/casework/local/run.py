@@ -16,7 +16,7 @@ from casework.graph.json_schemas import misfits
 from casework.graph.tracing import TraceStep
 from casework.local.calls import Calls
 from casework.local.house import House, LocalEnd
-from casework.local.visits import LocalFile, LocalVisit
+from casework.local.visits import LocalFile
 from casework.tasktree import Commander, NodeFailedError, NodeTerminatedError, submit
 from casework.trees.bundle import Pinned, PinnedTree, pinned_from_plain
 from casework.trees.local import LocalContext
@@ -76,7 +76,7 @@ class _Walk:
         command = self._command
         if not isinstance(command, _ENDS):
             # Not in the context of the visit before, which may have set variables.
-            self._context.run(submit, LocalVisit(self._file, command))
+            self._context.run(submit, self._file.visit(command))
 
     def _over(self, command: commands.Due, outcome: commands.Outcome | BaseException | None) -> None:
         """Take the outcome of the visit that is due, and go on to the next; an error ends the run."""

@@ -47,9 +47,12 @@ class LocalFile:
         self.calls = calls
         self.sub_run = sub_run
         self.over = over
-        self.quick = frozenset(name for name, place in self.places.items() if self._is_quick(place.node))
-        """Nodes whose visits never wait: they only compute."""
+        self._quick = frozenset(name for name, place in self.places.items() if self._is_quick(place.node))
         self._transcripts: dict[str, Transcript] = {}
+
+    def visit(self, command: Due) -> Visit:
+        """The visit that carries the command out."""
+        return QuickVisit(self, command) if command.node in self._quick else LocalVisit(self, command)
 
     def _is_quick(self, node: Vertex) -> bool:
         tool = self.house.tools.find(node.tool or "")
@@ -62,7 +65,7 @@ class LocalFile:
         return self._transcripts.setdefault(agent, Transcript(agent))
 
 
-class LocalVisit(Job):
+class Visit(Job):
     """One visit; its result is the outcome.
 
     The file's `over` is told the command and the outcome, or the error that ends the run, as soon as nothing below the
@@ -76,32 +79,10 @@ class LocalVisit(Job):
         self.file = file
         self.command = command
 
-    async def task(self) -> Outcome | TaskNode:
-        """What waits for nothing is done at once, all else outside the queue."""
-        return await self._visited() if self.command.node in self.file.quick else self.work()
-
-    @handler
-    async def work(self) -> Outcome:
-        """The visit itself, beside others."""
-        return await self._visited()
-
-    async def _visited(self) -> Outcome:
-        command = self.command
-        try:
-            if isinstance(command, commands.Evaluate):
-                outcome: Outcome = engine.evaluate(command, self.file.place)
-            else:
-                outcome = await self._outcome(command)
-        except VisitFailedError as error:
-            self._ends(commands.NodeFailed(str(error)))
-            raise
-        except Exception as error:
-            self._ends(error)
-            raise
-        self._ends(outcome)
-        return outcome
-
-    def _ends(self, outcome: Outcome | Exception) -> None:
+    def ends(self, outcome: Outcome | Exception) -> None:
+        """Tell of the outcome, or of the error instead of one."""
+        if isinstance(outcome, VisitFailedError):
+            outcome = commands.NodeFailed(str(outcome))
         if not self.children:
             self.file.over(self.command, outcome)
         else:  # what is below it may not have ended, and may fail it yet
@@ -111,16 +92,65 @@ class LocalVisit(Job):
         spoilt = self.state is NodeState.EXCEPTION and not isinstance(outcome, (commands.NodeFailed, Exception))
         self.file.over(self.command, self.exception if spoilt else outcome)
 
-    async def _outcome(self, command: commands.RunBranches | commands.Work) -> Outcome:
-        place = self.file.places.get(command.node)
-        if place is None:
-            raise FatalError(f"the workflow has no node {command.node!r}")
+
+class QuickVisit(Visit, inline=True):
+    """A visit that only computes: of a CONDITION, or of a TOOL that is declared inline."""
+
+    __slots__ = ()
+
+    def task(self) -> Outcome:
+        """All of it, at once."""
+        command, file = self.command, self.file
+        try:
+            if isinstance(command, commands.Evaluate):
+                outcome: Outcome = engine.evaluate(command, file.place)
+            else:
+                outcome = commands.Returned(self._result(file.places[command.node].node))
+        except Exception as error:
+            self.ends(error)
+            raise
+        self.ends(outcome)
+        return outcome
+
+    def _result(self, node: Vertex) -> Plain:
+        try:
+            arguments = templates.render_all(node.arguments or {}, self.file.place.context)
+            return self.file.calls.inline(node.tool or "", arguments)
+        except FatalError:
+            raise
+        except CaseworkError as error:
+            raise _failed(error) from error
+
+
+class LocalVisit(Visit):
+    """A visit that may wait."""
+
+    __slots__ = ()
+
+    async def task(self) -> TaskNode:
+        """Continue outside the queue."""
+        return self.work()
+
+    @handler
+    async def work(self) -> Outcome:
+        """The visit itself."""
+        try:
+            outcome = await self._outcome(self.command)
+        except Exception as error:
+            self.ends(error)
+            raise
+        self.ends(outcome)
+        return outcome
+
+    async def _outcome(self, command: Due) -> Outcome:
+        assert not isinstance(command, commands.Evaluate), "that is a quick visit"
+        node = self.file.places[command.node].node
         if isinstance(command, commands.RunBranches):
-            specs = {each.id: each for each in place.node.branches or ()}
+            specs = {each.id: each for each in node.branches or ()}
             return await join(
                 command, lambda branch: self._done(specs[branch.name], branch.command, branch), VisitFailedError
             )
-        return await self._done(place.node, command, None)
+        return await self._done(node, command, None)
 
     async def _done(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
         """Carry out a command in the running node.
@@ -129,22 +159,18 @@ class LocalVisit(Job):
             VisitFailedError: it did not succeed.
             FatalError, NobodyError: the run cannot go on.
         """
-        seen = engine.scope(self.file.place, branch)
         try:
-            if isinstance(command, commands.RunTool):
-                arguments = templates.render_all(vertex.arguments or {}, seen)
-                return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
-            return await self._carried_out(vertex, command, branch, seen)
-        except (VisitFailedError, FatalError, outside.NobodyError):
+            return await self._carried_out(vertex, command, branch)
+        except (FatalError, outside.NobodyError):
             raise
-        except RetryableError as error:
-            raise VisitFailedError(f"{current_node().path}: {error}") from error
         except CaseworkError as error:
-            raise VisitFailedError(str(error)) from error
+            raise _failed(error) from error
 
-    async def _carried_out(
-        self, vertex: Vertex, command: commands.Work, branch: Branch | None, seen: Mapping[str, Any]
-    ) -> Result:
+    async def _carried_out(self, vertex: Vertex, command: commands.Work, branch: Branch | None) -> Result:
+        seen = engine.scope(self.file.place, branch)
+        if isinstance(command, commands.RunTool):
+            arguments = templates.render_all(vertex.arguments or {}, seen)
+            return commands.Returned(await self.file.calls.tool(vertex.tool or "", arguments))
         path = current_node().path
         match command:
             case commands.RunAgent():
@@ -173,6 +199,10 @@ class LocalVisit(Job):
         made = await self.file.house.outside.decide(question)
         outside.check(question, made, self.file.run_id)
         return made
+
+
+def _failed(error: CaseworkError) -> VisitFailedError:
+    return VisitFailedError(f"{current_node().path}: {error}" if isinstance(error, RetryableError) else str(error))
 
 
 def _ended(end: LocalEnd, name: str) -> commands.Ended:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ACTIVE = NodeState.ACTIVE
 _PENDING = NodeState.PENDING
+_NO_RESULTS = (HandlerNode, types.CoroutineType, types.FunctionType)
 J = TypeVar("J", bound="Job")
 
 
@@ -35,26 +36,33 @@ class Job(TaskNode):
 
     What `task` returns is the Job's result. If that is a call of a handler, the handler continues the Job in the
     Job's own node, outside the queue, and its result is the Job's.
+
+    `class Sum(Job, inline=True)` says that the body only computes, in well under a millisecond: it is written as a
+    plain `def task(self)`, waits for nothing, and continues as nothing. Then it needs no asyncio task, which is a third
+    of a Job's price. It has its turn as any other has, and all else that a node has.
     """
 
     __slots__ = ("_context_",)
 
     _queues_: ClassVar[bool] = True
     _end_stage_: ClassVar[Stage] = Stage.AT_JOB_END
+    _inline_: ClassVar[bool] = False
     _context_: contextvars.Context
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, inline: bool | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if inline is not None:
+            cls._inline_ = inline
         mixed_in = [base for base in cls.__mro__ if not issubclass(Job, base)]
         own = {name for base in mixed_in for name in (*vars(base), *vars(base).get("__annotations__", {}))}
-        taken = sorted(name for name in own if not name.startswith("__") and name != "task" and hasattr(Job, name))
+        own -= {"task", "_inline_"}
+        taken = sorted(name for name in own if not name.startswith("__") and hasattr(Job, name))
         if taken:
             raise ReservedNameError(
                 f"{cls.__qualname__} has {', '.join(taken)} of its own, which every node has already: the tree "
                 "relies on them. Give yours other names."
             )
-        if not inspect.iscoroutinefunction(cls.task):
-            raise NotAsyncError(f"{cls.__qualname__}.task is not an `async def`. Write `async def task(self)`.")
+        _check_body(cls)
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
         """Ready the node here, so that a subclass need not call `super().__init__()`."""
@@ -71,11 +79,11 @@ class Job(TaskNode):
         if name is not None:
             self._name_ = name if type(name) is str and name else checked_name(name)
 
-    async def task(self) -> Any:
-        """The body of the Job. A class without one of its own can be a base, and is not submitted."""
+    def task(self) -> Any:
+        """The body of the Job: `async def`, or `def` where it is inline. A class without one can only be a base."""
         raise NotImplementedError
 
-    async def _drive_(self) -> None:  # noqa: C901  # each branch is a way to begin or end; calls would cost more
+    async def _drive_(self) -> None:
         """The asyncio task of the node: its body, from start stage to outcome, then the next Job's turn."""
         self._flags_ |= STARTED
         HERE.set(self)
@@ -88,17 +96,45 @@ class Job(TaskNode):
                 await await_stages(self, run_stages(self, (Stage.AT_JOB_START,)))
             elif commander._listener is not None:
                 notify(self, Stage.AT_JOB_START)
-            result = await self.task()
+            result = self.task() if self._inline_ else await self.task()
             if result is not None:
-                if isinstance(result, HandlerNode):
+                if isinstance(result, HandlerNode) and not self._inline_:
                     result = await self._continue_(result)
-                elif isinstance(result, (types.CoroutineType, types.FunctionType)):
+                elif isinstance(result, _NO_RESULTS):
                     _check_result(self, result)
                 self._result_ = result
         except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
             if commander._lets_go(error):
                 return
             commander._mended(body_failed, self, error)
+        self._leave_()
+
+    def _compute_(self) -> None:
+        """As `_drive_`, of a body that is inline, for a node that has nothing which might have to be awaited."""
+        if self._callbacks_ is not None or self._rare_ is not None:
+            self._start_()
+            return
+        del self._context_
+        self._flags_ |= STARTED
+        HERE.set(self)
+        commander = self._commander_
+        self._began_ = commander._time()
+        try:
+            if commander._listener is not None:
+                notify(self, Stage.AT_JOB_START)
+            result = self.task()
+            if isinstance(result, _NO_RESULTS):
+                _check_result(self, result)
+            self._result_ = result
+        except BaseException as error:  # noqa: BLE001 - every way a body can end is recorded
+            if commander._lets_go(error):
+                return
+            commander._mended(body_failed, self, error)
+        self._leave_()
+
+    def _leave_(self) -> None:
+        """The body is over: the node ends as soon as it can, and the next Job has its turn."""
+        commander = self._commander_
         if commander._is_unwinding is None or not commander._drops():
             try:
                 body_over(self)
@@ -139,7 +175,13 @@ class Job(TaskNode):
         yield from slots.take(self)
 
     def _launch_(self) -> None:
-        """Start the body, in the context that the Job was submitted in."""
+        """Start the body soon, in the context that the Job was submitted in."""
+        if self._inline_:
+            self._task_ = self._commander_._loop.call_soon(self._compute_, context=self._context_)
+        else:
+            self._start_()
+
+    def _start_(self) -> None:
         context = self._context_
         del self._context_
         body = self._drive_()
@@ -154,13 +196,32 @@ class Job(TaskNode):
         self._commander_._queue.drop(self)
 
 
-def _check_result(job: Job, result: types.CoroutineType[Any, Any, Any] | types.FunctionType) -> None:
+def _check_body(kind: type[Job]) -> None:
+    """That the body of a class of Jobs is of the sort that it declares.
+
+    Raises:
+        NotAsyncError: it is not.
+    """
+    name, body = f"{kind.__qualname__}.task", kind.task
+    if body is Job.task:
+        return
+    if not kind._inline_ and not inspect.iscoroutinefunction(body):
+        raise NotAsyncError(f"{name} is not an `async def`. Write `async def task(self)`.")
+    if kind._inline_ and (inspect.iscoroutinefunction(body) or inspect.isgeneratorfunction(body)):
+        raise NotAsyncError(
+            f"{name} is no plain `def`, as that of an inline Job is. Write `def task(self)`, or leave inline out."
+        )
+
+
+def _check_result(job: Job, result: Any) -> None:
     """That what a body returned is not the usual slip of one that means to go on.
 
     Raises:
-        NotAHandlerError: it is a coroutine, or a handler that was not called.
+        NotAHandlerError: it is a coroutine, a handler that was not called, or one that an inline Job cannot go on as.
     """
-    if isinstance(result, types.CoroutineType):
+    if isinstance(result, HandlerNode):
+        what, remedy = repr(result), "Leave inline out, and write `async def task(self)`"
+    elif isinstance(result, types.CoroutineType):
         result.close()
         what, remedy = f"the coroutine {result.__qualname__}", "Put @handler on that function, or await it"
     elif hasattr(result, HANDLER_MARK):

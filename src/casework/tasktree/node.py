@@ -94,7 +94,7 @@ class TaskNode:
         self._children_: list[TaskNode] | None = None
         self._counters_: dict[str, int] | None = None
         self._result_: Any = None
-        self._task_: asyncio.Task[None] | None = None
+        self._task_: asyncio.Task[None] | asyncio.Handle | None = None
         self._waiters_: dict[asyncio.Future[None], TaskNode | None] | None = None  # None: somebody outside the tree
         self._awaits_: dict[asyncio.Future[None], TaskNode] | None = None  # what the body waits for
         self._callbacks_: Callbacks | None = None

@@ -106,12 +106,22 @@ async def call_once(
     Raises:
         ToldError, RetryableError, FatalError: as `invoke`.
     """
-    context = _UNSEEN
-    if tool.signature.takes_context:
-        path = current_node().path
-        key = str(ids.step_id(run_id, path))
-        context = ToolContext("local", run_id, path, key, input=given, evidence=dict(evidence), policies=policies)
-    return await invoke(tool, context, arguments)
+    return await invoke(tool, seen_here(tool, run_id, given, evidence, policies), arguments)
+
+
+def seen_here(
+    tool: Tool,
+    run_id: UUID,
+    given: Mapping[str, Any],
+    evidence: Mapping[str, Any],
+    policies: PolicySource | None = None,
+) -> ToolContext:
+    """The context of a call of `tool` in the running node."""
+    if not tool.signature.takes_context:
+        return _UNSEEN
+    path = current_node().path
+    key = str(ids.step_id(run_id, path))
+    return ToolContext("local", run_id, path, key, input=given, evidence=dict(evidence), policies=policies)
 
 
 def asked_for_tools(requests: Iterable[Any]) -> str:
