@@ -180,8 +180,8 @@ def validate(paths: tuple[Path, ...], reference: str | None) -> int:
     """Check manifests without a server; every problem with file, line and path.
 
     With --app, or where one is named by CASEWORK_APP or casework.toml, names of tools, agents and workflows are held
-    against that application. Without one they are taken to be there, and listed. Of an input that the schema leaves
-    open, but does not name, a warning is written to stderr.
+    against that application. Without one they are taken to be there, and listed. A use of an input that the schema
+    leaves open but does not name, and a misspelt word of the schema, are warned of on stderr.
     """
     from casework.cli import resources_check, resources_files
 

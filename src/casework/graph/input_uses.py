@@ -11,6 +11,7 @@ from casework.graph.input_paths import Schema, expression_problems, template_pro
 from casework.graph.manifests import AiWorkflow, AiWorkflowSpec, Node, Vertex
 from casework.graph.origins import Path
 from casework.graph.problems import Problem, named
+from casework.graph.schema_words import misspelt
 
 _APPLICATORS = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties")
 """Words of a JSON Schema that can bring properties of their own."""
@@ -33,8 +34,13 @@ def input_problems(spec: AiWorkflowSpec, schema: Schema | None) -> Iterator[Prob
 
 
 def hints(workflow: AiWorkflow) -> Iterator[str]:
-    """Each use of an input that the schema leaves open but does not name, as a line: a typo, or undeclared."""
+    """What holds but may be meant otherwise, each as a line.
+
+    That is a use of an input which the schema leaves open but does not name, and a misspelt word of the schema itself.
+    """
     spec = workflow.spec
+    words = (Problem("input", what, ("input", *path)) for path, what in misspelt(spec.input))
+    yield from named(workflow, words)
     refused = set(input_problems(spec, spec.input))
     yield from named(workflow, (each for each in input_problems(spec, _closed(spec.input)) if each not in refused))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from casework.graph.input_uses import hints
 from casework.graph.loading import load
 from casework.graph.manifests import AiWorkflow
+from casework.graph.schema_words import WORDS, misspelt
 from casework.values import dumps
 
 OPEN: dict[str, Any] = {
@@ -57,3 +61,18 @@ def test_what_is_refused_is_no_hint_and_what_is_declared_neither() -> None:
     """A closed schema makes it a problem; a declared name is right."""
     assert told({**OPEN, "additionalProperties": False}, arguments={"x": "{{ input.amonut }}"}) == []
     assert told(OPEN, arguments={"x": "{{ input.amount }} {{ input.who.name }}"}) == []
+
+
+def test_a_misspelt_word_of_the_schema_is_told() -> None:
+    """AW-2. A validator passes over words that it does not know, so a typo would check nothing."""
+    schema = {"type": "object", "requird": ["a"], "properties": {"requird": {"type": "string", "maxLenght": 3}}}
+    inner, outer = told(schema)
+    assert "spec.input.properties.requird.maxLenght: AiWorkflow 'loan': input: 'maxLenght' is no word of" in inner
+    assert outer.endswith("'requird' is no word of JSON Schema and has no effect. Did you mean 'required'?")
+    assert told({"x-order": 1, "enum": [{"requird": 1}], "default": {"requird": 1}}) == []
+
+
+@given(st.text(), st.sampled_from(sorted(WORDS)))
+def test_words_of_the_draft_are_no_typos(text: str, word: str) -> None:
+    assert list(misspelt({word: text})) == []
+    assert set(Draft202012Validator.VALIDATORS) - {"$dynamicRef"} <= WORDS
