@@ -131,7 +131,7 @@ def test_an_empty_map_is_an_empty_list() -> None:
         ("[1, 2][5]", "fails"),
         ("input.__class__", "__class__"),
         ("input.l.__len__", "fails"),
-        ("[b'x']", "items"),
+        ("[b'x']", "what JSON does not have"),
     ],
 )
 def test_items_that_are_no_list_fail_the_node(items: str, says: str) -> None:
