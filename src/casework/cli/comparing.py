@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from casework.cli.kinship import Origin, kinship, kinship_told, origins
-from casework.cli.output import table
+from casework.cli.output import cell, table
 from casework.cli.parts_view import told
 from casework.values import Plain, dumps
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from casework.cli.http import Api
 
 PAGE = 200
+WIDTH = 60
+"""Longest value of a side in the print, in characters; `--json` has all of it."""
 FACTS = ("workflow", "workflow_version", "status", "outcome", "failure", "user", "model", "turn", "loop_count",
          "tokens_in", "tokens_out", "cost", "duration_ms")  # fmt: skip
 """What is told of each run by itself; `duration_ms` from its start to its end, null while it is open."""
@@ -136,21 +138,21 @@ def _order(left: Sequence[str], right: Sequence[str]) -> list[str]:
 
 
 def print_comparison(found: Mapping[str, Any]) -> None:
-    """Print it as tables; what differs is marked with `*`."""
+    """Print it as tables; what differs is marked with `*`. Long values are cut, also where no terminal reads them."""
     click.echo(f"Left  run {found['left']}\nRight run {found['right']}")
     if found["forked"]:
         click.echo(kinship_told(found["forked"]))
     click.echo("")
     for part, title in (("facts", "RUN"), ("input", "INPUT"), ("context", "OUTPUT")):
         if found[part]:
-            _print([_row(told(one["key"]), one, told) for one in found[part]], "what", title)
+            _print([_row(cell(told(one["key"]), WIDTH), one, told) for one in found[part]], "what", title)
     if found["steps"]:
         _print([_row(one["path"], one, _step_told) for one in found["steps"]], "path", "STEP")
     click.echo(_counts(found["steps"]))
 
 
 def _row(name: str, one: Mapping[str, Any], say: Any) -> dict[str, Any]:
-    sides = {side: say(one[side]) if side in one else "(not there)" for side in _SIDES}
+    sides = {side: cell(say(one[side]), WIDTH) if side in one else "(not there)" for side in _SIDES}
     return {"what": name, "path": name, "mark": "" if one["same"] else "*", **sides}
 
 

@@ -210,4 +210,5 @@ def sentence(document: Mapping[str, Any]) -> str:
         return detail
     lines = [f"{line.get('field')} {line.get('message')}".rstrip(".") for line in errors]
     more = f"; and {len(lines) - SHOWN_FIELDS} more" if len(lines) > SHOWN_FIELDS else ""
-    return f"{'; '.join(lines[:SHOWN_FIELDS])}{more}."
+    told = f"{'; '.join(lines[:SHOWN_FIELDS])}{more}"
+    return told if told.endswith("?") else f"{told}."

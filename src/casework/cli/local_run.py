@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,12 @@ from casework.cli import exits, run_input
 from casework.cli.local_answers import Answers, Given, check_names, on_terminal
 from casework.cli.output import emit_json, safe
 from casework.cli.submit import Sheet
-from casework.errors import InputError, NotFoundError, PolicyUnavailableError
+from casework.errors import InputError, ManifestError, NotFoundError, PolicyUnavailableError
 from casework.values import Plain, dumps
 
 if TYPE_CHECKING:
     from casework.app import App
+    from casework.graph.manifests import Manifest
     from casework.graph.tracing import TraceStep
     from casework.local.house import House, LocalEnd
     from casework.policy.limits import PolicyReading
@@ -67,8 +68,37 @@ def _found(order: LocalOrder, settings: Settings) -> tuple[App, Pinned]:
     if not path.is_file():
         return _of_app(order, settings)
     made = load(path.read_bytes(), str(path))
-    app = _app(order, settings, needed=False).with_manifests(made)
+    app = _with(made, _app(order, settings, needed=False), named=_is_named(order, settings))
     return app, app.bundles()[_name([each for each in made if isinstance(each, AiWorkflow)], order, path)]
+
+
+def _with(made: Sequence[Manifest], app: App, *, named: bool) -> App:
+    """The application with what a file holds.
+
+    Raises:
+        ManifestError: they do not hold together; also says where tools are missed since no application is `named`.
+    """
+    try:
+        whole = app.with_manifests(made)
+        whole.bundles()
+    except ManifestError as error:
+        if named or not _names_code(made):
+            raise
+        why = "No application is named, so no tool or script is registered. --app MODULE:NAME names one."
+        raise ManifestError(f"{error}\n{why}", field="app") from None
+    return whole
+
+
+def _names_code(made: Sequence[Manifest]) -> bool:
+    """Whether manifests name what only an application brings: a tool, or a script of a model."""
+    from casework.graph.manifests import AiAgent, AiWorkflow
+
+    return any(
+        any(each.tool for each in one.spec.vertices)
+        if isinstance(one, AiWorkflow)
+        else bool(one.spec.tools if isinstance(one, AiAgent) else one.spec.script)
+        for one in made
+    )
 
 
 def _of_app(order: LocalOrder, settings: Settings) -> tuple[App, Pinned]:
@@ -83,12 +113,17 @@ def _of_app(order: LocalOrder, settings: Settings) -> tuple[App, Pinned]:
 
 
 def _app(order: LocalOrder, settings: Settings, *, needed: bool) -> App:
-    from casework.app import CONFIG, App, load_app
+    from casework.app import App, load_app
 
-    reference = order.reference or settings.app.reference
-    if reference is None and not needed and not Path(CONFIG).exists():
+    if not needed and not _is_named(order, settings):
         return App()
-    return load_app(reference)
+    return load_app(order.reference or settings.app.reference)
+
+
+def _is_named(order: LocalOrder, settings: Settings) -> bool:
+    from casework.app import CONFIG
+
+    return bool(order.reference or settings.app.reference) or Path(CONFIG).exists()
 
 
 def _name(workflows: list[Any], order: LocalOrder, path: Path) -> str:

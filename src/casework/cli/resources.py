@@ -56,14 +56,14 @@ def get(kind: str | None, name: str | None, as_json: bool) -> None:
     """
     from casework.cli.http import Api
     from casework.cli.resource_names import kind_of
-    from casework.cli.resources_view import in_order, yaml_lines
+    from casework.cli.resources_view import in_order, lean, yaml_lines
 
     found = kind_of(kind) if kind else None
     with Api.find() as api:
         if name is not None:
             shown = api.get(_path(found or "", name))
             manifest = {**in_order(shown["manifest"]), "status": shown["status"]}
-            return emit_json(manifest) if as_json else click.echo("\n".join(yaml_lines(manifest)))
+            return emit_json(manifest) if as_json else click.echo("\n".join(yaml_lines(lean(manifest))))
         items = _all(api, found)
     if as_json:
         return emit_json({"items": items})

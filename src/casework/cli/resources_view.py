@@ -42,7 +42,7 @@ def description(found: Mapping[str, Any]) -> None:
         click.echo("")
         table([{**one, "startTime": when(one.get("startTime"))} for one in executions], _EXECUTIONS, "")
     click.echo("\nSpec")
-    for line in yaml_lines(in_order(found["manifest"])["spec"]):
+    for line in yaml_lines(lean(in_order(found["manifest"]))["spec"]):
         click.echo(f"  {line}")
     click.echo("")
     rows = [{**one, "applied_at": when(one["applied_at"]), "deleted": "deleted" if one["deleted"] else ""}
@@ -58,9 +58,9 @@ _EXECUTIONS = {
 }  # fmt: skip
 
 
-def difference(name: str, before: Plain, after: Plain) -> Iterator[str]:
+def difference(name: str, before: Any, after: Any) -> Iterator[str]:
     """A unified difference of two manifests, line by line; nothing where they say the same."""
-    old, new = ([] if one is None else yaml_lines(_ordered(one)) for one in (before, after))
+    old, new = ([] if one is None else yaml_lines(_ordered(lean(one))) for one in (before, after))
     yield from difflib.unified_diff(old, new, f"applied/{name}", f"file/{name}", lineterm="")
 
 
@@ -87,6 +87,19 @@ def in_order(manifest: Plain) -> dict[str, Plain]:
     dumped: dict[str, Plain] = ALL_KINDS[str(manifest["kind"])].model_validate(manifest).model_dump(by_alias=True)
     head: dict[str, Plain] = {key: dumped[key] for key in ("apiVersion", "kind")}
     return {**head, **dumped}
+
+
+def lean(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest for a reader: edges without a condition that is empty and an `onError` that is false."""
+    spec = manifest["spec"]
+    if "edges" not in spec:
+        return dict(manifest)
+    edges = [{key: item for key, item in edge.items() if (key, item) not in _OF_ITSELF} for edge in spec["edges"]]
+    return {**manifest, "spec": {**spec, "edges": edges}}
+
+
+_OF_ITSELF = (("condition", ""), ("onError", False))
+"""What an edge has where its writer says nothing."""
 
 
 def yaml_lines(value: Plain) -> list[str]:

@@ -18,7 +18,8 @@ import click
 from casework.cli import exits, run_input
 from casework.cli.http import Api
 from casework.cli.output import emit_json, safe
-from casework.errors import CaseworkError, UnreachableError
+from casework.cli.resources_files import ENDINGS
+from casework.errors import CaseworkError, InputError, UnreachableError
 from casework.values import Plain
 
 TRIES = 3
@@ -63,6 +64,7 @@ class Result:
 
 def single(order: Order, text: str, as_json: bool) -> int:
     """Start one run of the input `text`; prints it."""
+    _refuse_file(order.workflow)
     with Api.find() as api:
         body = {"workflow": order.workflow, "input": run_input.one(text), **order.common}
         run: Any = api.post("/v1/runs", body, headers={"Idempotency-Key": f"cli:{uuid4()}"}).body
@@ -72,6 +74,7 @@ def single(order: Order, text: str, as_json: bool) -> int:
 
 def file(order: Order, sheet: Sheet, as_json: bool) -> int:
     """Start a run for each row of the file; the exit code of the first row at fault in file order, else 0."""
+    _refuse_file(order.workflow)
     with Api.find() as api:
         workflow = api.get(f"/v1/workflows/{_segment(order.workflow)}")
         schema = workflow.get("input_schema") or {}
@@ -82,6 +85,16 @@ def file(order: Order, sheet: Sheet, as_json: bool) -> int:
             results = _interruptible(lambda: _all(api, order, source, advance), order.anew)
     _report(order, results, as_json)
     return next((result.code for result in results if result.code), exits.OK)
+
+
+def _refuse_file(workflow: str) -> None:
+    """A manifest file where the name of a workflow is asked for: only a local run reads one."""
+    if Path(workflow).suffix.lower() in ENDINGS:  # no workflow's name has a dot
+        raise InputError(
+            f"{workflow} is a manifest file, and a run is started by its workflow's name. Add --local to run the file "
+            f"here, or apply it (casework apply -f {workflow}) and name the workflow in it.",
+            field="workflow",
+        )
 
 
 def _ignored(columns: tuple[str, ...]) -> str:

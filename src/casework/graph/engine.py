@@ -44,6 +44,7 @@ from casework.graph.commands import (
 from casework.graph.manifests import FANS, MAX_PARALLEL, AiWorkflowSpec, BranchSpec, Edge, Node, Vertex
 from casework.graph.places import Place, Way
 from casework.graph.state import DEFAULT_TURN_LIMIT, EngineState
+from casework.graph.words import shown
 from casework.values import dumps, settled
 
 __all__ = [
@@ -83,6 +84,8 @@ __all__ = [
 
 Step = tuple[EngineState, Command]
 """Where the run stands, and what is due."""
+_TRIED, _SHOWN = 5, 60
+"""Most conditions that a reason tells, and most characters of each."""
 
 
 def start(spec: AiWorkflowSpec, input: Any, *, turn_limit: int = DEFAULT_TURN_LIMIT) -> Step:  # noqa: A002 - AW-3's word
@@ -304,8 +307,15 @@ def _stored(spec: AiWorkflowSpec, state: EngineState, place: Place, value: Any) 
         return _went(spec, state, way.target, None, context, output, answer)
     state = replace(state, context=context, output=output, answer=answer)
     if way is None and place.ways:
-        return _fail(state, f"no edge out of node {place.id!r} matches")
+        return _fail(state, _unmatched(place, value))
     return _follow(spec, state, way.edge if way else None)
+
+
+def _unmatched(place: Place, value: Any) -> str:
+    """That no edge fits, with the conditions that were tried and what the node brought, both shortened."""
+    tried = [shown(way.condition, _SHOWN) for way in place.ways]
+    more = f" and {len(tried) - _TRIED} more" if len(tried) > _TRIED else ""
+    return f"no edge out of node {place.id!r} matches {', '.join(tried[:_TRIED])}{more}; it gave {shown(value, _SHOWN)}"
 
 
 def _way(place: Place, context: Mapping[str, Any]) -> Way | None:

@@ -13,7 +13,7 @@ from casework.graph import expressions, templates
 from casework.graph.json_schemas import schema_problem
 from casework.graph.manifests import AiAgent, AiWorkflowSpec, Node, Vertex
 from casework.graph.origins import Path
-from casework.graph.problems import Problem, unknown
+from casework.graph.problems import Problem, not_taken, unknown
 
 REQUIRED: Mapping[str, tuple[str, ...]] = {
     "AGENT": ("agentRef", "outputKey"),
@@ -186,7 +186,7 @@ def _arguments(spot: _Spot, known: Known) -> Iterator[Problem]:
     taken, given = schema.get("properties", {}), vertex.arguments or {}
     for name in given:
         if name not in taken and schema.get("additionalProperties") is False:
-            yield spot.problem(f"arguments: {unknown(f'argument of {owner}', name, taken)}", "arguments", name)
+            yield spot.problem(f"arguments: {not_taken(owner, name, taken)}", "arguments", name)
     for name in schema.get("required", ()):
         if name not in given:
             yield spot.problem(f"arguments: {owner} needs {name!r}. Add it.", "arguments")

@@ -27,5 +27,14 @@ def named(resource: Manifest, problems: Iterable[Problem]) -> Iterator[str]:
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
     """That there is no such thing, what there is, and the near name."""
+    return f"there is no {what} {name!r}; {_known(name, known)}"
+
+
+def not_taken(owner: str, name: str, known: Collection[str]) -> str:
+    """That `owner` takes no such argument, which there are, and the near name."""
+    return f"{owner} has no argument {name!r}; {_known(name, known)}"
+
+
+def _known(name: str, known: Collection[str]) -> str:
     there_are = f"there are {', '.join(sorted(known))}" if known else "there are none"
-    return f"there is no {what} {name!r}; {there_are}.{nearest(name, known)}"
+    return f"{there_are}.{nearest(name, known)}"

@@ -107,3 +107,13 @@ def test_the_print_marks_what_differs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "* c.1 (not there) COMPLETED, 40 ms, 3+1 tokens: score 665" in lines
     assert lines[-1] == "Steps: 1 the same, 1 different, 0 of the left run alone, 1 of the right run alone."
     assert not any("\x1b" in line for line in lines)
+
+
+def test_the_print_cuts_what_is_long(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in a pipe: two sides of any length stand beside each other. The comparison itself stays whole."""
+    letters = [run(side, context={"letter": side * 900}) for side in "lr"]
+    steps = [[step("a.1", result=side * 900)] for side in "lr"]
+    found = comparison(letters[0], letters[1], *steps)
+    print_comparison(found)
+    assert max(len(line) for line in capsys.readouterr().out.splitlines()) < 160
+    assert "l" * 900 in str(found)

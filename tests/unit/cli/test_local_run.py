@@ -124,7 +124,7 @@ def test_a_failed_run_has_exit_code_1(pay: str, tmp_path: Path, capsys: pytest.C
         )
     )
     assert started(str(broken), "--input", "{}") == exits.FAILED
-    assert "FAILED: no edge out of node 'wait' matches" in capsys.readouterr().out
+    assert "FAILED: no edge out of node 'wait' matches '1 > 2'; it gave " in capsys.readouterr().out
     assert Path(pay).exists()
 
 
@@ -150,3 +150,30 @@ def test_a_signal_is_asked_for_at_the_terminal() -> None:
     for typed, payload in (('{"a": 1}\n', {"a": 1}), ("\n", None), ("{\n5\n", 5)):
         with CliRunner().isolation(typed):
             assert asyncio.run(answers.signal(Wait("w", 1, None, "go"), "w.1")) == payload
+
+
+def test_a_file_without_local_is_told_what_it_needs(pay: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """AW-9. Before any API is looked for, whether the input is one or a file."""
+    for given in (["--input", "{}"], ["-f", pay]):
+        assert code_of_run(["runs", "start", pay, *given]) == exits.USAGE
+        told = capsys.readouterr().err
+        assert "is a manifest file" in told
+        assert "--local" in told
+        assert f"casework apply -f {pay}" in told
+
+
+def test_without_an_application_tools_are_missed_and_it_says_why(
+    pay: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """AW-9. Once, beside the places; a fault that no application would mend does not speak of one."""
+    file = tmp_path / "tools.yaml"
+    nodes = "{id: wait, type: TOOL, tool: send}\n    - {id: too, type: TOOL, tool: sign}"
+    file.write_text(PAY.replace("{id: wait, type: WAIT, signal: paid, outputKey: payment}", nodes))
+    assert started(str(file), "--input", "{}") == exits.USAGE
+    told = capsys.readouterr().err
+    assert "there is no registered tool 'send'" in told
+    assert told.count("--app MODULE:NAME names one") == 1
+    file.write_text(PAY.replace("initialNode: wait", "initialNode: wat"))
+    assert started(str(file), "--input", "{}") == exits.USAGE
+    assert "--app" not in capsys.readouterr().err
+    assert Path(pay).exists()

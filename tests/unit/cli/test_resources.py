@@ -9,6 +9,7 @@ import pytest
 from casework.cli import exits
 from casework.cli.resource_names import kind_of
 from casework.cli.resources_files import users_first
+from casework.cli.resources_view import difference, lean
 from casework.cli.root import code_of_run
 from casework.graph.loading import load_resources
 
@@ -157,3 +158,12 @@ def test_files_that_are_not_there(path: str, bare: Path, capsys: pytest.CaptureF
 )  # fmt: skip
 def test_kinds_as_people_type_them(text: str, kind: str) -> None:
     assert kind_of(text) == kind
+
+
+def test_a_reader_is_not_shown_what_an_edge_has_of_itself() -> None:
+    """AW-2. No empty condition and no `onError: false`; what was written stays."""
+    edges = [{"from": "a", "to": "b", "condition": "", "onError": False}, {"from": "b", "to": "end", "onError": True}]
+    before = {"kind": "AiWorkflow", "spec": {"edges": edges}}
+    assert lean(before)["spec"]["edges"] == [{"from": "a", "to": "b"}, edges[1]]
+    after = {"kind": "AiWorkflow", "spec": {"edges": [{"from": "a", "to": "b"}, edges[1]]}}
+    assert list(difference("AiWorkflow/w", before, after)) == []

@@ -230,7 +230,7 @@ CREDIT = {
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"applicant": "x", "applicant_id": "y"}, "there is no argument of tool 'credit_check' 'applicant'"),
+        ({"applicant": "x", "applicant_id": "y"}, "tool 'credit_check' has no argument 'applicant'; there are"),
         ({"applicant": "x", "applicant_id": "y"}, "Did you mean 'applicant_id'?"),
         ({"depth": 1}, "tool 'credit_check' needs 'applicant_id'. Add it."),
         (None, "tool 'credit_check' needs 'applicant_id'. Add it."),

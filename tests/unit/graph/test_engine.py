@@ -152,7 +152,17 @@ def test_no_matching_edge_is_an_error() -> None:
     """AW-7. Edges are there and none matches: FAILED, never a silent end."""
     spec = graph([tool("t"), tool("u")], [edge("t", "u", "t_out > 5"), edge("t", "u", False)])
     _, commands = walk(spec, Returned(1))
-    assert commands[1] == Fail("no edge out of node 't' matches", "t")
+    assert commands[1] == Fail("no edge out of node 't' matches 't_out > 5', 'false'; it gave 1", "t")
+
+
+def test_of_many_conditions_the_first_are_told() -> None:
+    """AW-7. A reason stays short whatever the conditions and the value are."""
+    tried = [edge("t", "u", f"t_out == '{number}'") for number in range(9)]
+    _, commands = walk(graph([tool("t"), tool("u")], tried), Returned("x" * 500))
+    assert isinstance(commands[1], Fail)
+    assert "'t_out == \\'0\\''" in commands[1].reason or "t_out == '0'" in commands[1].reason
+    assert "and 4 more; it gave 'xxx" in commands[1].reason
+    assert len(commands[1].reason) < 400
 
 
 def test_the_first_matching_edge_is_followed() -> None:
