@@ -17,7 +17,7 @@ from casework.api.requests import StartRun
 from casework.api.resources_parsing import kind_of
 from casework.api.resources_together import Together
 from casework.api.services import Services
-from casework.errors import InputError, ManifestError, NotFoundError, StateError
+from casework.errors import FieldsError, InputError, ManifestError, NotFoundError, StateError
 from casework.graph.bundle import PinnedWorkflow
 from casework.graph.kinds import WorkflowSession
 from casework.graph.manifests import AiWorkflow, Resource
@@ -155,22 +155,36 @@ async def _pinned(conn: Connection, tenant: str, session: WorkflowSession) -> tu
     if found is None:
         known = await workflows.names(conn, tenant)
         raise InputError(
-            f"WorkflowSession {session.name!r}: workflowRef: there is no workflow {name!r}; "
+            f"{_at(session, 'workflowRef')}: there is no workflow {name!r}; "
             f"there are {', '.join(known) or 'none yet'}.{nearest(name, known)}",
             field="spec.workflowRef",
         )
     version, bundle = found
     pinned = pinned_from_plain(bundle)
-    check_input(name, pinned.input_schema, session.spec.input)
+    try:
+        check_input(name, pinned.input_schema, session.spec.input)
+    except FieldsError as error:
+        placed = [{**one, "field": _in_request(session, one["field"])} for one in error.errors]
+        raise FieldsError(str(error), placed) from None
     return version, pinned
+
+
+def _at(session: WorkflowSession, field: str) -> str:
+    """The session's field, with its place in the request: told before what is wrong with it."""
+    place = f"{session.origin.at(('spec', field))}: " if session.origin else ""
+    return f"{place}WorkflowSession {session.name!r}: {field}"
+
+
+def _in_request(session: WorkflowSession, field: str) -> str:
+    """A field such as `input.amount` by its place in the request."""
+    return f"{session.origin.at(('spec',))}.{field}" if session.origin else field
 
 
 def _limited(pinned: Pinned, session: WorkflowSession, loops: int) -> PinnedWorkflow:
     """The workflow with the session's own limit."""
     if not isinstance(pinned, PinnedWorkflow):
         raise InputError(
-            f"WorkflowSession {session.name!r}: maxLoops: {pinned.name!r} is a free tree, which has no loops. "
-            "Remove maxLoops.",
+            f"{_at(session, 'maxLoops')}: {pinned.name!r} is a free tree, which has no loops. Remove maxLoops.",
             field="spec.maxLoops",
         )
     spec = pinned.workflow.spec.model_copy(update={"max_loops": loops})

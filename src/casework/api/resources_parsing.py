@@ -17,7 +17,7 @@ from casework.app import App
 from casework.errors import AccessError, FieldsError
 from casework.graph.kinds import ALL_KINDS, McpServer
 from casework.graph.manifests import KeyRef, LlmProvider, Resource
-from casework.graph.origins import Path, where
+from casework.graph.origins import Path, sent, where
 from casework.graph.sources import unholdable
 from casework.graph.words import nearest
 
@@ -38,6 +38,7 @@ def parsed(manifests: Sequence[Mapping[str, Any]], caller: Caller, app: App) -> 
         if isinstance(made, list):
             errors += made
         else:
+            made.__dict__["origin"] = sent(index)  # as a cached property keeps what it found
             found.append(made)
             errors += _key_errors(made, f"manifests[{index}]", app)
     errors += _twice(found)

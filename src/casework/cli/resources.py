@@ -36,11 +36,16 @@ def apply(paths: tuple[Path, ...], dry_run: bool, as_json: bool) -> int:
     """
     from casework.cli import resources_files, resources_view
     from casework.cli.http import Api
+    from casework.errors import InputError
+    from casework.graph.origins import in_files
 
     found = resources_files.read(paths)
     with Api.find() as api:
         body: Any = {"manifests": [_plain(one) for one in found], "dry_run": dry_run}
-        answer: Any = api.post("/v1/resources", body).body
+        try:
+            answer: Any = api.post("/v1/resources", body).body
+        except InputError as error:  # the API tells places in the request; their writer knows files and lines
+            raise InputError(in_files(str(error), [one.origin for one in found]), field="--file") from None
     emit_json(answer) if as_json else resources_view.report(answer)
     return exits.OK
 

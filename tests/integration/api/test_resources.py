@@ -87,6 +87,7 @@ async def test_all_or_nothing(door: Door) -> None:
     answer = await door.post("/v1/resources", {"manifests": [PROVIDER, AGENT, broken]})
     assert answer.status == 422
     assert "Did you mean 'write'?" in answer.body["detail"]
+    assert "manifests[2].spec.initialNode: AiWorkflow 'writing'" in answer.body["detail"]
     assert (await door.get("/v1/resources")).body["items"] == []
 
 
@@ -236,8 +237,9 @@ async def test_a_sessions_own_limit_is_its_own(door: Door) -> None:
     ("spec", "told"),
     [
         ({"workflowRef": "leter", "input": GOOD}, "Did you mean 'letter'?"),
-        ({"workflowRef": "letter", "input": {"to": "Ada"}}, "amount"),
-        ({"workflowRef": "letter", "input": {**GOOD, "amount": "much"}}, "amount"),
+        ({"workflowRef": "leter", "input": GOOD}, "manifests[1].spec.workflowRef: WorkflowSession 'bad'"),
+        ({"workflowRef": "letter", "input": {"to": "Ada"}}, "manifests[1].spec.input.amount"),
+        ({"workflowRef": "letter", "input": {**GOOD, "amount": "much"}}, "manifests[1].spec.input.amount"),
     ],
 )
 async def test_a_session_that_does_not_fit_starts_nothing(door: Door, spec: dict[str, Any], told: str) -> None:

@@ -140,3 +140,17 @@ def test_a_name_that_is_not_applied(line: Line, served: Served) -> None:
     code, _, err = line("get", "agnts")
     assert code == exits.USAGE
     assert "is no kind" in err
+
+
+def test_what_the_server_refuses_is_told_with_file_and_line(line: Line, folder: Path) -> None:
+    """AW-2. What only the server can know: a tool that is not there, an input that does not fit, a wrong field."""
+    (folder / "lone.yaml").write_text(
+        "apiVersion: casework.dev/v1alpha1\nkind: AiAgent\nmetadata: {name: lone}\nspec:\n  provider: nobody\n"
+    )
+    code, _, err = line("apply", "-f", "lone.yaml")
+    assert code == exits.USAGE
+    assert "lone.yaml:5: spec.provider: AiAgent 'lone'" in err
+    (folder / "session.yaml").write_text(AGENT + "---\n" + SESSION.replace("amount: 12.10", "amount: much"))
+    code, _, err = line("apply", "-f", "session.yaml")
+    assert code == exits.USAGE
+    assert "session.yaml:18: spec.input.amount 'much' is not of type" in err
