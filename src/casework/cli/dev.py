@@ -15,6 +15,8 @@ from casework.settings import Settings
 if TYPE_CHECKING:
     from casework.cli.supervisor import Stack
 
+AGAIN = "To apply what was applied again: casework get KIND NAME > again.yaml && casework apply -f again.yaml"
+
 
 @click.command()
 @click.option(
@@ -63,6 +65,9 @@ async def _start_and_watch(stack: Stack, workers: int, wanted_port: int) -> None
     await stack.start(workers)
     if stack.settings.api.port != wanted_port:
         click.echo(f"Port {wanted_port} is busy; the API listens on {stack.settings.api.port}.", err=True)
+    if stack.displaced:
+        names = ", ".join(stack.displaced)
+        click.echo(f"No longer in force, as the application has its own: {names}. {AGAIN}", err=True)
     click.echo("\n".join(f"{name:<11} {value}" for name, value in _facts(stack).items()))
     click.echo("Ready. Stop with Ctrl-C.")
     await stack.watch(lambda sentence: click.echo(sentence, err=True))

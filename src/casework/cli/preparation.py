@@ -29,13 +29,15 @@ def load(settings: Settings) -> App:
     return load_app(settings.app.reference)
 
 
-async def prepare(app: App, settings: Settings) -> str:
-    """Migrate, publish the application's workflows and see to the local token; returns the token.
+async def prepare(app: App, settings: Settings) -> tuple[str, list[str]]:
+    """Migrate, publish the application's workflows and see to the local token.
+
+    Returns the token, and what was applied and is no longer in force, as `AiWorkflow/desk`.
 
     Raises:
         CaseworkError: a migration, a free tree or one of the manifests is refused, or the database is away.
     """
-    from casework.durable.publish import publish
+    from casework.durable.publish import displaced, publish
     from casework.store.database import Database
     from casework.store.migrate import migrate
 
@@ -43,9 +45,10 @@ async def prepare(app: App, settings: Settings) -> str:
         tree.place()  # else every worker would say so, and be started again
     await migrate(settings.database.owner_dsn())
     async with await Database.open(settings.database.runtime_dsn(), max_size=2, name="casework-dev") as db:
+        lost = await displaced(app, db)
         await publish(app, db)
     async with await Database.open(settings.database.owner_dsn(), role=None, max_size=1, name="casework-dev") as db:
-        return await _local_token(db, settings.app.home / "token")
+        return await _local_token(db, settings.app.home / "token"), lost
 
 
 async def is_healthy(url: str) -> bool:

@@ -56,6 +56,8 @@ class Stack:
         self.workers: list[Service] = []
         self.api: Service | None = None
         self.token = ""
+        self.displaced: list[str] = []
+        """What was applied before and gave way to the application's own at this start, as `AiWorkflow/desk`."""
         self._lock = FileLock(self.home / "dev.lock")
         self.servers = LocalServers(self.home, settings)
         self._numbered = 0
@@ -113,7 +115,7 @@ class Stack:
         try:
             end_leftovers(self.home)
             self.settings = await self.servers.start(self.settings)
-            self.token = await preparation.prepare(app, self.settings)
+            self.token, self.displaced = await preparation.prepare(app, self.settings)
             started = [self.add_worker() for _ in range(workers)]
             await self._start_api()
             for worker in started:

@@ -13,7 +13,10 @@ import pytest
 from temporalio.client import Client
 
 from casework.api import create_app
-from casework.graph.manifests import AiAgent, LlmProvider
+from casework.app import App
+from casework.durable.publish import displaced
+from casework.durable.publish import publish as publish_app
+from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 from casework.store import resources, runs, workflows
 from tests.integration.api.conformance import Conformance
 from tests.integration.api.conftest import GOOD, LETTER, Door, publish
@@ -361,3 +364,17 @@ async def test_what_breaks_a_workflow_that_holds_is_refused(door: Door) -> None:
     answer = await door.post("/v1/resources", {"manifests": [less]})
     assert answer.status == 422
     assert "defaultModel" in answer.body["detail"]
+
+
+async def test_what_an_application_puts_out_of_force_is_named_once(door: Door) -> None:
+    """AW-2. Its own workflows become the newest versions; applied again, those that were applied are."""
+    changed = {**LETTER, "spec": {**LETTER["spec"], "maxLoops": 7}}
+    app = App(manifests=[AiWorkflow.model_validate(LETTER)])
+    await apply(door, changed, WRITING, AGENT, PROVIDER)
+    assert await displaced(app, door.db) == ["AiWorkflow/letter"]
+    await publish_app(app, door.db)
+    assert await displaced(app, door.db) == []
+    assert (await apply(door, changed))["published"] == [{"name": "letter", "version": 4}]
+    assert await displaced(app, door.db) == ["AiWorkflow/letter"]
+    await apply(door, LETTER)
+    assert await displaced(app, door.db) == [], "the application has the same"
