@@ -368,7 +368,8 @@ async def test_what_breaks_a_workflow_that_holds_is_refused(door: Door) -> None:
 
 async def test_what_an_application_puts_out_of_force_is_named_once(door: Door) -> None:
     """AW-2. Its own workflows become the newest versions; applied again, those that were applied are."""
-    changed = {**LETTER, "spec": {**LETTER["spec"], "maxLoops": 7}}
+    spec: Any = LETTER["spec"]
+    changed = {**LETTER, "spec": {**spec, "maxLoops": 7}}
     app = App(manifests=[AiWorkflow.model_validate(LETTER)])
     await apply(door, changed, WRITING, AGENT, PROVIDER)
     assert await displaced(app, door.db) == ["AiWorkflow/letter"]
