@@ -12,6 +12,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHist
 from casework.errors import PayloadUnreadableError
 from tests.integration.durable.conftest import House
 from tests.integration.durable.parts import parts_of
+from tests.replay.kept_trees import app as kept_trees
 from tests.replay.kinds import KINDS
 from tests.replay.replaying import BLOBS, HISTORIES, files, portable, replay, replayer
 
@@ -76,7 +78,8 @@ async def test_what_runs_now_replays_at_once(
     """DA-16. A run of each kind, made by the present code, is replayed from its own history."""
     run_id = await KINDS[name](house, tmp_path)
     handle = house.client.get_workflow_handle(str(run_id))
-    async with house.worker():  # a run's row has its end a moment before its workflow, for which a worker must be there
+    # A run's row has its end a moment before its workflow, for which a worker must be there, one that has the trees.
+    async with replace(house, app=kept_trees).worker():
         await _closed(handle)
     release = request.config.getoption("--record", default=None)
     for number, history in enumerate(reversed(await parts_of(house.client, run_id))):  # the last part first
