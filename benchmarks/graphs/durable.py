@@ -41,6 +41,8 @@ class Turns:
 
     steps: int = 0
     per_s: list[float] = field(default_factory=list)
+    short_per_s: list[float] = field(default_factory=list)
+    """The same in short runs, where start and end weigh more."""
     own_ms: list[float] = field(default_factory=list)
     """Processor time of the process that runs the loop."""
     all_ms: list[float] = field(default_factory=list)
@@ -52,7 +54,7 @@ class Turns:
 
     def forget_times(self) -> None:
         """Keep the number of steps, which the database has seen, and nothing that was measured in a turn."""
-        for figures in (self.per_s, self.own_ms, self.all_ms, self.log_bytes, self.history_bytes):
+        for figures in (self.per_s, self.short_per_s, self.own_ms, self.all_ms, self.log_bytes, self.history_bytes):
             figures.clear()
 
 
@@ -80,6 +82,13 @@ class Contest:
         self._servers = made
         assert made.postgres.pid is not None
         self._postgres = made.postgres.pid
+
+    async def short_turn(self, name: str, rounds: int) -> None:
+        """A turn of which nothing but the time counts."""
+        contestant, wall = self.contestants[name], time.monotonic()
+        await contestant.run(rounds)
+        contestant.turns.steps += 2 * rounds
+        contestant.turns.short_per_s.append(2 * rounds / (time.monotonic() - wall))
 
     async def turn(self, name: str, rounds: int) -> None:
         """One turn of one contestant."""

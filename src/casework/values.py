@@ -49,6 +49,7 @@ _LONG = re.compile(rf"(?<!\d)\d{{{_DIGITS_IN_A_ROW}}}")
 _SUSPECT = re.compile(rf"\\u0000|[\ud800-\udfff]|{_LONG.pattern}|[eE][+-]?\d{{4}}|NaN|Infinity")
 """What JSON text may show of a value that `clean` would change."""
 _SIMPLE = frozenset({type(None), bool, str, int, float, Decimal})
+_NESTED = frozenset({dict, list, tuple})
 MAX_DIGITS = 4000
 """Most digits of a number; integers are bounded by bits, at three of them for a digit."""
 
@@ -73,17 +74,19 @@ def plain(value: Any, field: str = "value") -> Plain:
 
 
 def _plain(value: Any, field: str, depth: int) -> Plain:
-    if type(value) in _SIMPLE:  # nearly all that is met; the tests below cost ten times as much
+    kind = type(value)
+    if kind in _SIMPLE:  # nearly all that is met; the tests below cost ten times as much
         return value
-    if isinstance(value, Enum):
-        value = value.value
-    if value is None or isinstance(value, (bool, str, int, float, Decimal)):
-        return value
+    if kind not in _NESTED:
+        if isinstance(value, Enum):
+            value = value.value
+        if value is None or isinstance(value, (bool, str, int, float, Decimal)):
+            return value
+        as_text = _text_form(value, field)
+        if as_text is not None:
+            return as_text
     if depth > MAX_DEPTH:
         raise UnserialisableError(field, f"nesting deeper than {MAX_DEPTH}", "Flatten it.")
-    as_text = _text_form(value, field)
-    if as_text is not None:
-        return as_text
     return _container(value, field, depth + 1)
 
 

@@ -27,7 +27,7 @@ def test_what_is_told_of_durable_steps() -> None:
     """AW-11. Rates, processor time, rows and bytes, each beside each peer, ratios above 1 where ours is better."""
 
     def turns(figure: float) -> Turns:
-        lists = ([figure], [1 / figure], [1 / figure], [1 / figure], [0.0])
+        lists = ([figure], [figure], [1 / figure], [1 / figure], [1 / figure], [0.0])
         return Turns(2, *lists, rows=1 / figure, kept_bytes=1 / figure)
 
     made = graph.samples(

@@ -26,7 +26,7 @@ declare
     ended  boolean;
 begin
     -- First of all, as everywhere: whoever writes of a run holds its row.
-    select r.status, r.incident, r.version into run
+    select r.status, r.incident, r.version, r.ctid as spot into run
     from agent_ops.agent_runs r where r.tenant = of_tenant and r.run_id = of_run for no key update;
     if not found then
         return;
@@ -52,11 +52,17 @@ begin
     end if;
 
     if done is not null then
-        update agent_ops.agent_steps
-        set state = 'COMPLETED', result = done -> 'result', error = null,
-            cleaned = cleaned + (done ->> 'cleaned')::integer,
-            updated_at = clock_timestamp(), ended_at = clock_timestamp()
-        where tenant = of_tenant and step_id = (done ->> 'id')::uuid and attempt = 1 and state = 'STARTED';
+        -- An upsert, so that the row is found by its key. An update would be planned by what the planner knows of a new
+        -- table, and look through all steps in flight. A row that is not there cannot come about: no run has that id.
+        insert into agent_ops.agent_steps as s (tenant, step_id, run_id, path, kind, name, state, started_at, updated_at)
+        values (
+            of_tenant, (done ->> 'id')::uuid, '00000000-0000-0000-0000-000000000000', '', 'tool', '', 'STARTED',
+            clock_timestamp(), clock_timestamp())
+        on conflict (tenant, step_id) do update
+            set state = 'COMPLETED', result = done -> 'result', error = null,
+                cleaned = s.cleaned + (done ->> 'cleaned')::integer,
+                updated_at = clock_timestamp(), ended_at = clock_timestamp()
+            where s.attempt = 1 and s.state = 'STARTED';
         if not found then
             met := 'overtaken';
             return next;
@@ -113,7 +119,7 @@ begin
             recommendation = place -> 'recommendation', incident = null,
             cleaned = cleaned + (place ->> 'cleaned')::integer, updated_at = (place ->> 'at')::timestamptz,
             started_at = coalesce(started_at, (place ->> 'at')::timestamptz)
-        where tenant = of_tenant and run_id = of_run and version < (place ->> 'version')::integer;
+        where ctid = run.spot and version < (place ->> 'version')::integer;
         run_moved := found;
     end if;
 
