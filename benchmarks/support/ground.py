@@ -37,7 +37,8 @@ TENANT = "default"
 PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.02
 _OTHERS: LiteralString = """
-    select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"""
+    select count(*) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"""
 _ROWS: LiteralString = "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) from pg_stat_user_tables"
 
 

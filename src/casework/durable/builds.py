@@ -40,7 +40,7 @@ QUEUE = re.compile(r"[^.:'\\]{1,200}")
 LOOK_AGAIN_S = 0.1
 SEEN_LOOKS = 50
 """How often it is looked, with that pause, whether a worker of the build has come."""
-LOOKS = 200
+LOOKS = 600
 """How often it is looked, with that pause, whether the queue follows a change of the current build."""
 BEHAVIOURS = {"move_on": VersioningBehavior.AUTO_UPGRADE, "stay": VersioningBehavior.PINNED}
 

@@ -185,10 +185,9 @@ def _emit(span: SpanRecord) -> None:
 
 def _dropped() -> bool:
     """Whether the run is only dropped from memory: by the engine, which has no public word for it, or as garbage."""
-    try:
-        return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
-    except RuntimeError:
+    if not workflow.in_workflow():  # thrown away where no loop runs, or another
         return True
+    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
 
 
 def _harmless(note: Callable[[], None]) -> None:
