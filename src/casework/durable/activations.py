@@ -10,10 +10,10 @@ the worker, a thousand branches that begin at once on a busy core.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar, Unpack
-from weakref import WeakKeyDictionary
 
 from temporalio.worker import Worker, WorkerConfig
 
@@ -25,26 +25,46 @@ DEADLOCK_S = 8
 
 
 class Activations(ThreadPoolExecutor):
-    """Threads for workflow code, in which a run is never in two at once: what comes for it waits for what is there."""
+    """Threads for workflow code, in which a run is never in two at once: what comes for it waits for what is there.
+
+    It waits without a thread: a run whose code never ends keeps one, however often its eviction is asked for.
+    """
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads, thread_name_prefix="casework-workflow")
-        self._runs: WeakKeyDictionary[object, threading.Lock] = WeakKeyDictionary()
+        self._waiting: dict[object, deque[Callable[[], None]]] = {}
+        """By the run that is in a thread, or has one coming: what is to follow there."""
         self._looking = threading.Lock()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run `fn`, a method of the SDK's record of a run, once no other method of that record runs."""
         run = getattr(fn, "__self__", fn)
+        future: Future[T] = Future()
 
-        def alone() -> T:
-            with self._lock_of(run):
-                return fn(*args, **kwargs)
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001  # as the executor's own; whoever asked is told
+                future.set_exception(error)
 
-        return super().submit(alone)
-
-    def _lock_of(self, run: object) -> threading.Lock:
         with self._looking:
-            return self._runs.setdefault(run, threading.Lock())
+            if run in self._waiting:
+                self._waiting[run].append(work)
+                return future
+            self._waiting[run] = deque([work])
+        super().submit(self._work_off, run)
+        return future
+
+    def _work_off(self, run: object) -> None:
+        while True:
+            with self._looking:
+                if not self._waiting[run]:
+                    del self._waiting[run]
+                    return
+                work = self._waiting[run].popleft()
+            work()
 
 
 def patient_worker(threads: int, **config: Unpack[WorkerConfig]) -> Worker:

@@ -116,7 +116,8 @@ class Database:
             try:
                 yield conn
             finally:
-                await conn.set_autocommit(False)
+                if not conn.closed:  # one that broke is not used again, and has an error of its own
+                    await conn.set_autocommit(False)
 
     async def renew(self) -> None:
         """Leave every session behind; once a second at most. For who sees that the server is not the right one."""

@@ -56,7 +56,7 @@ def asked(line: Line, number: int) -> list[dict[str, Any]]:
 
 
 def test_a_run_with_two_questions_is_not_answered_by_its_own_id(line: Line, folder: Path) -> None:
-    """AW-8. No question is chosen for the reviewer: both are named, and each is answered by its own id."""
+    """No question is chosen for the reviewer: both are named, and each is answered by its own id."""
     run_id = started(line, folder, "two")
     both = asked(line, 2)
     code, _, err = line("review", "decide", run_id, "yes")
@@ -73,7 +73,7 @@ def test_a_run_with_two_questions_is_not_answered_by_its_own_id(line: Line, fold
 
 
 def test_a_run_that_waits_for_one_below_says_which(line: Line, folder: Path) -> None:
-    """AW-9. It is not the run above that asks; the error names the run that it waits for."""
+    """It is not the run above that asks; the error names the run that it waits for."""
     run_id = started(line, folder, "above")
     [below] = {each["run_id"] for each in asked(line, 2)}
     code, _, err = line("review", "decide", run_id, "yes")

@@ -32,7 +32,7 @@ class OverError(FatalError):
 async def test_a_fault_that_no_attempt_would_mend_is_not_tried_again(
     house: House, tmp_path: Path, kind: type[OperationError], edges: str
 ) -> None:
-    """AW-11, DA-24. The tool acts once, in the segment; rows, events and the end are those of the node alone."""
+    """AW-11. The tool acts once, in the segment; rows, events and the end are those of the node alone."""
     acted: list[str] = []
 
     def act(name: str, calls: int) -> None:
@@ -50,7 +50,7 @@ async def test_a_fault_that_no_attempt_would_mend_is_not_tried_again(
 
 
 async def test_the_next_attempt_comes_when_the_peer_has_asked_for_it(house: House, tmp_path: Path) -> None:
-    """AW-11, DA-24. A pause that a failure in a segment asks for is kept, as alone."""
+    """AW-11. A pause that a failure in a segment asks for is kept, as alone."""
 
     def act(name: str, calls: int) -> None:
         if name == "second" and calls == 1:

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from casework.errors import ConflictError
+from casework.errors import ConflictError, StoreUnavailableError
 from casework.projection import ContextEntry, EventEntry
 from casework.store import chains
 from casework.store.chains import Link, OvertakenError
@@ -50,7 +50,7 @@ async def kinds(db: Database) -> list[str]:
 
 
 async def test_a_link_ends_one_step_and_claims_the_next(db: Database, run_id: UUID) -> None:
-    """DA-26. By itself, or in a transaction of others, which may undo it."""
+    """By itself, or in a transaction of others, which may undo it."""
     assert await chains.write_alone(db, link(run_id, 1))
     async with db.transaction() as conn:
         assert await chains.write(conn, link(run_id, 2))
@@ -80,7 +80,7 @@ async def test_a_step_that_was_claimed_anew_is_not_ended(db: Database, run_id: U
 
 
 async def test_a_step_that_has_a_row_is_not_claimed(db: Database, run_id: UUID) -> None:
-    """DA-26. The rest of the link is written."""
+    """The rest of the link is written."""
     assert await chains.write_alone(db, link(run_id, 1))
     assert not await chains.write_alone(db, link(run_id, 1, run=running(2)))
     assert await steps(db) == [("count.1", "STARTED", None)]
@@ -122,12 +122,30 @@ async def test_an_output_that_says_something_else_is_a_conflict(db: Database, ru
 
 
 async def test_an_ended_run_claims_nothing(db: Database, run_id: UUID) -> None:
-    """DA-16. The end of what was under way is written, and nothing begins."""
+    """The end of what was under way is written, and nothing begins."""
     await chains.write_alone(db, link(run_id, 1))
     await apply(db, run_id, running(9, status="FAILED", failure="enough"))
     [closed] = await steps(db)
     assert not await chains.write_alone(db, link(run_id, 7, done=None, output=None))
     assert await steps(db) == [closed]
+
+
+async def test_a_step_that_was_never_claimed_is_not_made(db: Database, run_id: UUID) -> None:
+    """A result without a claim is refused, and nothing of the link is written."""
+    with pytest.raises(ConflictError, match="agent_steps"):
+        await chains.write_alone(db, link(run_id, 2))
+    assert (await steps(db), await context(db), await kinds(db)) == ([], [], [])
+
+
+async def test_a_connection_that_breaks_in_a_statement_is_passing(db: Database) -> None:
+    """It is the database that is away, also where the statement was to be committed by itself."""
+    with pytest.raises(StoreUnavailableError):
+        async with db.autocommit() as conn:
+            await conn.execute("select pg_terminate_backend(pg_backend_pid())")
+    async with db.autocommit() as conn:
+        await conn.execute("select 1")
+    async with db.transaction() as conn:
+        assert not conn.autocommit
 
 
 async def test_a_run_without_a_row(db: Database) -> None:
@@ -138,7 +156,7 @@ async def test_a_run_without_a_row(db: Database) -> None:
 
 
 async def test_what_the_database_cannot_hold_is_replaced_and_counted(db: Database, run_id: UUID) -> None:
-    """DA-25. NUL and a lone surrogate, in arguments and result."""
+    """NUL and a lone surrogate, in arguments and result."""
     odd = StepClaim(TENANT, run_id, "count.1", "tool", "add_one", "1", {"t": "a\x00b"}, 1, "count")
     await chains.write_alone(db, link(run_id, 1, next=odd))
     done = StepCommit(TENANT, run_id, "count.1", 1, "COMPLETED", ["\ud800", "\x00"], None, 7)

@@ -153,7 +153,7 @@ def test_a_signal_is_asked_for_at_the_terminal() -> None:
 
 
 def test_a_file_without_local_is_told_what_it_needs(pay: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """AW-9. Before any API is looked for, whether the input is one or a file."""
+    """Before any API is looked for, whether the input is one or a file."""
     for given in (["--input", "{}"], ["-f", pay]):
         assert code_of_run(["runs", "start", pay, *given]) == exits.USAGE
         told = capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_a_file_without_local_is_told_what_it_needs(pay: str, capsys: pytest.Cap
 def test_without_an_application_tools_are_missed_and_it_says_why(
     pay: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """AW-9. Once, beside the places; a fault that no application would mend does not speak of one."""
+    """Once, beside the places; a fault that no application would mend does not speak of one."""
     file = tmp_path / "tools.yaml"
     nodes = "{id: wait, type: TOOL, tool: send}\n    - {id: too, type: TOOL, tool: sign}"
     file.write_text(PAY.replace("{id: wait, type: WAIT, signal: paid, outputKey: payment}", nodes))

@@ -50,6 +50,19 @@ def test_what_comes_for_a_run_waits_for_what_is_there() -> None:
         assert (staying.result(WAIT_S), leaving.result(WAIT_S)) == ("stayed", 2)
 
 
+def test_a_run_that_never_ends_takes_one_thread() -> None:
+    """However often the engine asks to evict it; what it has given up meanwhile never begins."""
+    stuck, other = Run(), Run()
+    with Activations(2) as threads:
+        staying = threads.submit(stuck.stay)
+        assert stuck.inside.wait(WAIT_S)
+        asked = [threads.submit(stuck.leave) for _ in range(5)]
+        assert all(each.cancel() for each in asked[:-1])
+        assert threads.submit(other.leave).result(WAIT_S) == 1
+        stuck.may_end.set()
+        assert (staying.result(WAIT_S), asked[-1].result(WAIT_S)) == ("stayed", 2)
+
+
 def test_a_fault_leaves_the_run_free() -> None:
     """An error reaches the caller, and the next one begins."""
     run = Run()

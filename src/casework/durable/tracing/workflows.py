@@ -6,7 +6,6 @@ span leaves it only where the engine does not replay. Dropping a run from memory
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -29,6 +28,7 @@ from casework.durable.contracts import PROJECT, RUN_SEGMENT, Decision, ModelCall
 from casework.durable.segment_contracts import Segment, SegmentReply
 from casework.durable.tracing.headers import place_in, with_place
 from casework.durable.tracing.run_spans import RunFacts, RunSpans, nanoseconds
+from casework.durable.workflows.shell import is_unwinding
 from casework.telemetry.identity import Place, parent_path, span_id_of, trace_id_of
 from casework.telemetry.records import SpanRecord
 
@@ -68,7 +68,7 @@ class TracedWorkflow(WorkflowInboundInterceptor):
             _harmless(self.spans.leaves)
             raise
         except BaseException as error:
-            if not _dropped():
+            if not is_unwinding():
                 state = "CANCELLED" if is_cancelled_exception(error) else "FAILED"
                 kind = None if state == "CANCELLED" else getattr(error, "type", None) or "error"
                 self._over(start, parent, state, kind)
@@ -125,7 +125,7 @@ class _TracedActivities(WorkflowOutboundInterceptor):
         _harmless(lambda: spans.began(path, workflow.time_ns()))
         handle = super().start_activity(input)
         handle.add_done_callback(
-            lambda _: None if _dropped() else _harmless(lambda: spans.ended(path, workflow.time_ns()))
+            lambda _: None if is_unwinding() else _harmless(lambda: spans.ended(path, workflow.time_ns()))
         )
         return handle
 
@@ -139,7 +139,7 @@ class _TracedActivities(WorkflowOutboundInterceptor):
         _harmless(lambda: spans.carried(segment.outbox))
         input.headers = with_place(input.headers, spans.facts.place(""))
         handle = super().start_activity(input)
-        handle.add_done_callback(lambda _: None if _dropped() else _harmless(lambda: _passed(spans, handle)))
+        handle.add_done_callback(lambda _: None if is_unwinding() else _harmless(lambda: _passed(spans, handle)))
         return handle
 
 
@@ -181,13 +181,6 @@ def _goes_on(start: RunStart, spans: RunSpans | None) -> None:
 def _emit(span: SpanRecord) -> None:
     if not workflow.unsafe.is_replaying():
         workflow.extern_functions()[RECORD](span)
-
-
-def _dropped() -> bool:
-    """Whether the run is only dropped from memory: by the engine, which has no public word for it, or as garbage."""
-    if not workflow.in_workflow():  # thrown away where no loop runs, or another
-        return True
-    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
 
 
 def _harmless(note: Callable[[], None]) -> None:

@@ -25,11 +25,9 @@ from casework.durable.workflows.rolling import Rolling, uncancel
 
 def is_unwinding() -> bool:
     """Whether the engine only drops this run from memory (cache eviction); the SDK has no public word for it."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return True  # code of a dropped run that is thrown away when no loop runs
-    return bool(getattr(loop, "_deleting", False))
+    if not workflow.in_workflow():  # code of a dropped run that is thrown away where no loop runs, or another
+        return True
+    return bool(getattr(asyncio.get_running_loop(), "_deleting", False))
 
 
 class RunFile:
