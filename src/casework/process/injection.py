@@ -1,8 +1,8 @@
 """Constructor injection: what a Task's constructor asks for by type is provided by the project's modules.
 
 A module is a `dishka.Provider`. Its scope APP lives as long as the worker (pools, clients), its scope REQUEST as long
-as one Task's work. The whole graph is checked before anything starts, so that a missing provider names its Task then,
-and not in the middle of a night.
+as one Task's work; there it can ask for `TaskConnection`. The whole graph is checked before anything starts, so that a
+missing provider names its Task then, and not in the middle of a night.
 """
 
 from __future__ import annotations
@@ -10,15 +10,38 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_type_hints
 
 from dishka import AsyncContainer, Provider, Scope, make_async_container
 from dishka.exception_base import DishkaError
 from dishka.exceptions import NoFactoryError
 
-from casework.errors import ProcessDeclarationError
+from casework.errors import FatalError, ProcessDeclarationError
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskConnection:
+    """What a repository asks for, to write in the database transaction of the Transaction at hand."""
+
+    lent: Any = None
+    """As `ctx.connection`: None for plain, agent and manual Tasks, and for Monitors."""
+
+    @property
+    def open(self) -> Any:
+        """The open database transaction, with `execute`.
+
+        Raises:
+            FatalError: there is none in this Task.
+        """
+        if self.lent is None:
+            raise FatalError(
+                "No database transaction is open for this Task. Derive it from TransactionalTask, or from another kind "
+                "that has `ctx.connection`."
+            )
+        return self.lent
 
 
 class Injector:
@@ -28,9 +51,12 @@ class Injector:
         self._container = container
 
     @asynccontextmanager
-    async def made(self, cls: type[T]) -> AsyncIterator[T]:
-        """An object of `cls`; what was made for it alone is released when the block is left."""
-        async with self._container() as scope:
+    async def made(self, cls: type[T], connection: Any = None) -> AsyncIterator[T]:
+        """An object of `cls`; what was made for it alone is released when the block is left.
+
+        `connection` is what a TaskConnection is to hold.
+        """
+        async with self._container(context={TaskConnection: TaskConnection(connection)}) as scope:
             yield cast("T", await scope.get(cls))
 
     async def close(self) -> None:
@@ -48,16 +74,22 @@ def injector(users: Mapping[str, type[Any]], modules: Iterable[Provider] = ()) -
     given = tuple(modules)
     problems = [*(found for name, cls in users.items() for found in _constructor(name, cls))]
     if not problems:
-        own = Provider(scope=Scope.REQUEST)
-        for cls in dict.fromkeys(users.values()):
-            own.provide(cls)
         try:
-            return Injector(make_async_container(*given, own))
+            return Injector(make_async_container(*given, _own(*dict.fromkeys(users.values()))))
         except NoFactoryError:
             problems = _missing(users, given)
         except DishkaError as error:
             problems = [f"the modules do not hold together: {error}"]
     raise ProcessDeclarationError("\n".join(problems), field="modules")
+
+
+def _own(*users: type[Any]) -> Provider:
+    """What is provided without a module: the users themselves, and the connection."""
+    own = Provider(scope=Scope.REQUEST)
+    own.from_context(TaskConnection)
+    for cls in users:
+        own.provide(cls)
+    return own
 
 
 def _constructor(name: str, cls: type[Any]) -> Iterable[str]:
@@ -93,10 +125,8 @@ def _missing(users: Mapping[str, type[Any]], modules: tuple[Provider, ...]) -> l
 
 
 def _missing_for(name: str, cls: type[Any], modules: tuple[Provider, ...]) -> str | None:
-    own = Provider(scope=Scope.REQUEST)
-    own.provide(cls)
     try:
-        make_async_container(*modules, own)
+        make_async_container(*modules, _own(cls))
     except NoFactoryError as error:
         wanted = error.requested.type_hint
         between = error.path[0].provides.type_hint if error.path else cls

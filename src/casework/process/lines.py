@@ -65,6 +65,33 @@ class BusinessProcess:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """The form of a line as data: its stations in order, and of what kind each task is. All that the walk needs.
+
+    A tray keeps the shape that its line had when it was claimed, so a line that is changed does not change the way of
+    what is on it.
+    """
+
+    process: str
+    stations: tuple[str, ...]
+    kinds: Mapping[str, Kind]
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Of each station its place in the order."""
+        return {name: place for place, name in enumerate(self.stations)}
+
+    def behind(self, station: str) -> str:
+        """The station that follows in order."""
+        return self.stations[self.places[station] + 1]
+
+    def join_behind(self, station: str) -> str | None:
+        """The next join behind a split; None where the children are joined in another line, or nowhere."""
+        later = self.stations[self.places[station] + 1 :]
+        return next((name for name in later if self.kinds.get(name) is Kind.JOIN), None)
+
+
+@dataclass(frozen=True)
 class Line:
     """The stations of a process, and what follows each. Nothing is checked here; `admit` does that."""
 
@@ -77,15 +104,16 @@ class Line:
         return {spec.name: spec for spec in map(spec_of, self.process.tasks)}
 
     @cached_property
+    def shape(self) -> Shape:
+        """Its form as data."""
+        finalizer = () if self.process.finalizer is None else (FINALIZER,)
+        kinds = {name: spec.kind for name, spec in self.specs.items()}
+        return Shape(self.process.name, (MONITOR, *self.specs, *finalizer, END), kinds)
+
+    @property
     def stations(self) -> tuple[str, ...]:
         """All stations in order, from the Monitor to the end."""
-        finalizer = () if self.process.finalizer is None else (FINALIZER,)
-        return (MONITOR, *self.specs, *finalizer, END)
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """Of each station its place in the order."""
-        return {name: place for place, name in enumerate(self.stations)}
+        return self.shape.stations
 
     @property
     def handles_errors(self) -> bool:
@@ -94,12 +122,7 @@ class Line:
 
     def behind(self, station: str) -> str:
         """The station that follows in order."""
-        return self.stations[self.places[station] + 1]
-
-    def join_behind(self, station: str) -> str | None:
-        """The next join behind a split; None where the children are joined in another line, or nowhere."""
-        later = self.stations[self.places[station] + 1 :]
-        return next((name for name in later if name in self.specs and self.specs[name].kind is Kind.JOIN), None)
+        return self.shape.behind(station)
 
     def rules_after(self, station: str) -> tuple[Rule, ...]:
         """The Rules that are asked behind a station, in order."""

@@ -1,4 +1,4 @@
-"""The walk of a tray through its line: `(line, state, results) -> (state, what is due)`, pure.
+"""The walk of a tray through its line: `(shape, state, results) -> (state, what is due)`, pure.
 
 How it moves: `enter` puts the claimed Transactions on the line. `due` names the work that is next: the earliest station
 at which some stand, and of those the ones on the same visit and attempt, so that a tray stays together as far as its
@@ -17,7 +17,7 @@ from typing import Literal
 from uuid import UUID
 
 from casework.errors import StateError
-from casework.process.lines import END, MONITOR, Line
+from casework.process.lines import END, MONITOR, Shape
 
 MAX_VISITS = 100
 """Most visits of one Transaction to one task: Rules that lead back for ever end as an error."""
@@ -126,38 +126,38 @@ class GiveUp:
 Due = Work | GiveUp
 
 
-def enter(line: Line, entries: Iterable[Entry]) -> TrayState:
+def enter(shape: Shape, entries: Iterable[Entry]) -> TrayState:
     """Put claimed Transactions on the line. One that is to skip tasks stands at the task at which it goes on.
 
     Raises:
         StateError: a Transaction is there twice, or enters at no station.
     """
-    made = tuple(_entered(line, entry) for entry in entries)
+    made = tuple(_entered(shape, entry) for entry in entries)
     if len({each.uuid for each in made}) < len(made):
         raise StateError("A Transaction stands twice in one tray. Claim each once.")
     return TrayState(made)
 
 
-def due(line: Line, state: TrayState) -> Due | None:
+def due(shape: Shape, state: TrayState) -> Due | None:
     """What is to be done next; None where the tray is through."""
     if doomed := {each.uuid: each.doomed for each in state.travellers if each.doomed and not each.gone}:
         return GiveUp(doomed)
     where = {each.uuid: each for each in state.travellers}
-    standing = [each for each in state.travellers if not each.gone and not _held(line, where, each)]
+    standing = [each for each in state.travellers if not each.gone and not _held(shape, where, each)]
     if not standing:
         return None
-    station, visit, attempt = min(_turn(line, each) for each in standing)
-    ids = tuple(each.uuid for each in standing if _turn(line, each) == (station, visit, attempt))
-    return Work(line.stations[station], visit, attempt, ids)
+    station, visit, attempt = min(_turn(shape, each) for each in standing)
+    ids = tuple(each.uuid for each in standing if _turn(shape, each) == (station, visit, attempt))
+    return Work(shape.stations[station], visit, attempt, ids)
 
 
-def advance(line: Line, state: TrayState, results: Mapping[UUID, Result]) -> TrayState:
+def advance(shape: Shape, state: TrayState, results: Mapping[UUID, Result]) -> TrayState:
     """Take the results of the work that is due; a result for each of its Transactions, and for no other.
 
     Raises:
         StateError: results do not answer what is due, or lead to no station.
     """
-    pending = due(line, state)
+    pending = due(shape, state)
     wanted = () if pending is None else pending.transactions if isinstance(pending, Work) else tuple(pending.reasons)
     if set(results) != set(wanted):
         raise StateError(f"The results are for {_ids(results)}; due are {_ids(wanted)}. Give one for each of these.")
@@ -165,54 +165,54 @@ def advance(line: Line, state: TrayState, results: Mapping[UUID, Result]) -> Tra
         raise StateError("What is given up leaves the line. Answer Left for each.")
     where = {each.uuid: each for each in state.travellers}
     for uuid in wanted:
-        _move(line, where, where[uuid], results[uuid])
+        _move(shape, where, where[uuid], results[uuid])
     for uuid in wanted:  # behind all moves: who is through by now is not taken along
         _take_along(where, where[uuid], results[uuid])
     return TrayState(tuple(where.values()))
 
 
-def _entered(line: Line, entry: Entry) -> Traveller:
+def _entered(shape: Shape, entry: Entry) -> Traveller:
     traveller = Traveller(entry.uuid, END, entry.parent)
     if entry.skip_until is None:
-        return _at(line, traveller, entry.to)
-    if entry.skip_until in line.specs:
-        return _at(line, traveller, entry.skip_until)
-    reason = f"it is to go on at task {entry.skip_until!r}, which process {line.process.name!r} does not have"
-    return replace(traveller, at=line.stations[1], doomed=reason)
+        return _at(shape, traveller, entry.to)
+    if entry.skip_until in shape.kinds:
+        return _at(shape, traveller, entry.skip_until)
+    reason = f"it is to go on at task {entry.skip_until!r}, which process {shape.process!r} does not have"
+    return replace(traveller, at=shape.stations[1], doomed=reason)
 
 
-def _at(line: Line, traveller: Traveller, station: str) -> Traveller:
+def _at(shape: Shape, traveller: Traveller, station: str) -> Traveller:
     """The traveller at a station, on one more visit."""
-    if station not in line.places or station == MONITOR:
-        raise StateError(f"Process {line.process.name!r} has no station {station!r} where a Transaction can go.")
+    if station not in shape.places or station == MONITOR:
+        raise StateError(f"Process {shape.process!r} has no station {station!r} where a Transaction can go.")
     visit = traveller.visits.get(station, 0) + 1
     doomed = f"it has been at task {station!r} {MAX_VISITS} times" if visit > MAX_VISITS else None
     visits = {**traveller.visits, station: visit}
     return replace(traveller, at=station, visits=visits, attempt=1, children=(), doomed=doomed)
 
 
-def _move(line: Line, where: dict[UUID, Traveller], traveller: Traveller, result: Result) -> None:
+def _move(shape: Shape, where: dict[UUID, Traveller], traveller: Traveller, result: Result) -> None:
     match result:
         case Again():
             where[traveller.uuid] = replace(traveller, attempt=traveller.attempt + 1)
         case Passed(to):
-            where[traveller.uuid] = _at(line, traveller, to)
+            where[traveller.uuid] = _at(shape, traveller, to)
         case Left(reason):
             where[traveller.uuid] = replace(traveller, at=END, children=(), doomed=None, left=reason)
         case Parted(to, children):
-            _part(line, where, traveller, to, children)
+            _part(shape, where, traveller, to, children)
 
 
-def _part(line: Line, where: dict[UUID, Traveller], parent: Traveller, to: str, children: tuple[UUID, ...]) -> None:
+def _part(shape: Shape, where: dict[UUID, Traveller], parent: Traveller, to: str, children: tuple[UUID, ...]) -> None:
     if any(child in where for child in children) or len(set(children)) < len(children):
         raise StateError(f"Children of {parent.uuid} are in the tray already. Give each an id of its own.")
-    join = line.join_behind(parent.at)
+    join = shape.join_behind(parent.at)
     if join is None or not children:
-        where[parent.uuid] = _at(line, parent, to)
+        where[parent.uuid] = _at(shape, parent, to)
     else:
-        where[parent.uuid] = replace(_at(line, parent, join), children=children)
+        where[parent.uuid] = replace(_at(shape, parent, join), children=children)
     for child in children:
-        where[child] = _at(line, Traveller(child, END, parent.uuid), to)
+        where[child] = _at(shape, Traveller(child, END, parent.uuid), to)
 
 
 def _take_along(where: dict[UUID, Traveller], gone: Traveller, result: Result) -> None:
@@ -226,14 +226,14 @@ def _take_along(where: dict[UUID, Traveller], gone: Traveller, result: Result) -
             where[uuid] = replace(each, doomed=each.doomed or reason)
 
 
-def _held(line: Line, where: Mapping[UUID, Traveller], traveller: Traveller) -> bool:
+def _held(shape: Shape, where: Mapping[UUID, Traveller], traveller: Traveller) -> bool:
     """Whether a child can still come to the join at which the traveller is held."""
-    place = line.places[traveller.at]
-    return any(not where[child].gone and line.places[where[child].at] <= place for child in traveller.children)
+    place = shape.places[traveller.at]
+    return any(not where[child].gone and shape.places[where[child].at] <= place for child in traveller.children)
 
 
-def _turn(line: Line, traveller: Traveller) -> tuple[int, int, int]:
-    return line.places[traveller.at], traveller.visits[traveller.at], traveller.attempt
+def _turn(shape: Shape, traveller: Traveller) -> tuple[int, int, int]:
+    return shape.places[traveller.at], traveller.visits[traveller.at], traveller.attempt
 
 
 def _ids(uuids: Iterable[UUID]) -> str:

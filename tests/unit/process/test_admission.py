@@ -23,8 +23,8 @@ def test_a_process_is_a_line_of_stations() -> None:
     assert line.stations == ("monitor", "a", "b", "split", "c", "join", "finalizer", "end")
     assert line.route("a", record_of(new())) == "b"
     assert line.route("finalizer", record_of(new())) == "end"
-    assert line.join_behind("split") == "join"
-    assert line.join_behind("join") is None
+    assert line.shape.join_behind("split") == "join"
+    assert line.shape.join_behind("join") is None
 
 
 def test_rules_route_onward_elsewhere_and_back() -> None:

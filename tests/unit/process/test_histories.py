@@ -14,7 +14,7 @@ from casework.process.lines import Line
 from casework.process.monitor_clock import MonitorState, Stop
 from casework.process.walk import Entry, Left, Parted, Passed, TrayState, advance, due, enter
 
-LINE = Line(process(plain("a"), Split, plain("b"), Join))
+LINE = Line(process(plain("a"), Split, plain("b"), Join)).shape
 ONE, TWO, THREE, FOUR = (UUID(int=number) for number in range(1, 5))
 
 
@@ -31,6 +31,7 @@ def travelled() -> TrayState:
         travelled(),
         travelled().travellers[0],
         MonitorState(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 1, 2, 3, 4, tzinfo=UTC), 7, Stop.BY_TIME),
+        LINE,
         due(LINE, travelled()),
         due(LINE, enter(LINE, [Entry(ONE, "a"), Entry(TWO, "b")])),
     ],

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from dishka import Provider, Scope, provide
 
-from casework.errors import ProcessDeclarationError
-from casework.process.injection import injector
+from casework.errors import FatalError, ProcessDeclarationError
+from casework.process.injection import TaskConnection, injector
 
 CLOSED: list[str] = []
 
@@ -125,3 +125,27 @@ def test_a_constructor_that_cannot_be_served_is_refused() -> None:
     assert "Task 'b': parameter 'limit' of its constructor has a default" in said
     assert "Task 'c': parameter 'pools' of its constructor takes any number" in said
     assert "Task 'd': the types of its constructor cannot be read: name 'NotThere' is not defined" in said
+
+
+class Rows:
+    def __init__(self, connection: TaskConnection) -> None:
+        self.connection = connection
+
+
+class Writes:
+    def __init__(self, rows: Rows, pool: Pool) -> None:
+        self.rows = rows
+        self.pool = pool
+
+
+async def test_a_repository_gets_the_connection_of_the_transaction_at_hand() -> None:
+    """BP-7. A module's repository asks for TaskConnection, and each Task's has that of its own Transaction."""
+    module = Modules()
+    module.provide(Rows, scope=Scope.REQUEST)
+    made = injector({"Task 'writes'": Writes}, [module])
+    async with made.made(Writes, "one") as first, made.made(Writes, "two") as second, made.made(Writes) as third:
+        assert (first.rows.connection.open, second.rows.connection.open) == ("one", "two")
+        assert first.pool is third.pool
+        with pytest.raises(FatalError, match="Derive it from TransactionalTask"):
+            _ = third.rows.connection.open
+    await made.close()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.process.lines import Join, Split, plain, process
 
 from casework.errors import StateError
-from casework.process.lines import END, FINALIZER, Line
+from casework.process.lines import END, FINALIZER, Line, Shape
 from casework.process.walk import (
     MAX_VISITS,
     Again,
@@ -29,16 +29,16 @@ from casework.process.walk import (
 )
 
 TASKS = [plain(name) for name in "abc"]
-LINE = Line(process(*TASKS))
-SPLIT = Line(process(TASKS[0], Split, TASKS[1], Join, TASKS[2]))
+LINE = Line(process(*TASKS)).shape
+SPLIT = Line(process(TASKS[0], Split, TASKS[1], Join, TASKS[2])).shape
 ONE, TWO, THREE, FOUR = (UUID(int=number) for number in (1, 2, 3, 4))
 
 
-def on(line: Line, *uuids: UUID) -> TrayState:
+def on(line: Shape, *uuids: UUID) -> TrayState:
     return enter(line, [Entry(uuid, line.stations[1]) for uuid in uuids])
 
 
-def pass_all(line: Line, state: TrayState) -> TrayState:
+def pass_all(line: Shape, state: TrayState) -> TrayState:
     work = due(line, state)
     assert isinstance(work, Work)
     return advance(line, state, {uuid: Passed(line.behind(work.station)) for uuid in work.transactions})
@@ -162,18 +162,18 @@ def test_results_answer_what_is_due(results: dict[UUID, Result], said: str) -> N
 
 
 @st.composite
-def lines(draw: st.DrawFn) -> Line:
+def lines(draw: st.DrawFn) -> Shape:
     names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1, max_size=5))
     tasks: list[Any] = [plain(name) for name in names]
     if draw(st.booleans()):
         tasks.insert(draw(st.integers(0, len(tasks))), Split)
     if draw(st.booleans()):
         tasks.insert(draw(st.integers(0, len(tasks))), Join)
-    return Line(process(*tasks))
+    return Line(process(*tasks)).shape
 
 
 @given(lines(), st.integers(1, 4), st.data())
-def test_every_walk_ends_and_loses_nobody(line: Line, count: int, data: st.DataObject) -> None:
+def test_every_walk_ends_and_loses_nobody(line: Shape, count: int, data: st.DataObject) -> None:
     """Over random lines, routes, splits, retries and failures: who has failed is at no station again, no visit of a
     task is done twice for a Transaction, and at the end each is through or has its reason."""
     state = on(line, *(UUID(int=number) for number in range(1, count + 1)))
@@ -217,7 +217,7 @@ def test_every_walk_ends_and_loses_nobody(line: Line, count: int, data: st.DataO
 
 def test_a_line_without_finalizer_ends_behind_its_last_task() -> None:
     """A Finalizer is no must: without one the status stays as it is."""
-    line = Line(process(*TASKS, finalizer=None))
+    line = Line(process(*TASKS, finalizer=None)).shape
     assert FINALIZER not in line.stations
     state = on(line, ONE)
     for _ in TASKS:

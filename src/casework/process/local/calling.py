@@ -106,7 +106,7 @@ async def run_task(
     ctx = TaskContext("", path, key, attempt, transaction.start_time, connection)
     made = injector({f"Task {spec.name!r}": cls}, modules)
     try:
-        async with made.made(cls) as task:
+        async with made.made(cls, connection) as task:
             return await called(task, transaction, ctx, statuses, Reads(family, found), agent, reviewer)
     finally:
         await made.close()

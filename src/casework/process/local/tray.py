@@ -61,9 +61,10 @@ class LocalTray:
             self._seen(MONITOR, to, each.uuid)
             entries.append(Entry(each.uuid, to, each.parent_uuid, each.skip_until))
             await self._skipped(each)
-        state = enter(self._line, entries)
-        while (pending := due(self._line, state)) is not None:
-            state = advance(self._line, state, await self._results(pending))
+        shape = self._line.shape
+        state = enter(shape, entries)
+        while (pending := due(shape, state)) is not None:
+            state = advance(shape, state, await self._results(pending))
         self._let_go()
 
     async def _skipped(self, transaction: Transaction) -> None:
