@@ -42,6 +42,18 @@ class InputMonitorTask(MonitorTask, Generic[Entity]):
     async def save_input_entity(self, entity: Entity) -> Mapping[str, Any]:
         """Save the entity; gives the data of its Transaction."""
 
+    async def acknowledge_input_entity(self, entity: Entity) -> None:
+        """Tell the source that the entity is taken: called once its Transaction is kept, or if it was kept before.
+
+        What a crash leaves unacknowledged is queried again, and acknowledged then. Does nothing until it is written.
+        """
+
+    async def reject_input_entity(self, entity: Entity, error: Exception) -> None:
+        """Tell the source that the entity was not taken: called once `error` is recorded.
+
+        Does nothing until it is written; the source then gives the entity again.
+        """
+
     def natural_key(self, entity: Entity) -> str | None:
         """What the source calls the entity. One that came before makes no second Transaction; None: each is new."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -172,19 +172,30 @@ class LocalProject:
         for entity in await monitor.query_input_entities():
             uuid = self._new_id()
             try:
-                key = monitor.natural_key(entity)
-                if key in self.store.keys:
-                    continue
-                data = await monitor.save_input_entity(entity)
-                fresh = begin(
-                    self.statuses, monitor.status_to_set, uuid=uuid, at=self.clock, data=data, natural_key=key
-                )
+                made += await self._saved(monitor, entity, uuid)
             except Exception as error:  # noqa: BLE001  # one bad entity does not stop the rest
                 self._bad_entity(line, uuid, error)
-                continue
-            self.store.keys |= {key} if key is not None else set()
-            made.append(fresh)
+                await self._tell(line, monitor.reject_input_entity(entity, error))
+            else:
+                await self._tell(line, monitor.acknowledge_input_entity(entity))
         return made
+
+    async def _saved(self, monitor: InputMonitorTask[Any], entity: Any, uuid: UUID) -> list[Transaction]:
+        """The Transaction of an entity; none where its natural key has come before."""
+        key = monitor.natural_key(entity)
+        if key in self.store.keys:
+            return []
+        data = await monitor.save_input_entity(entity)
+        fresh = begin(self.statuses, monitor.status_to_set, uuid=uuid, at=self.clock, data=data, natural_key=key)
+        self.store.keys |= {key} if key is not None else set()
+        return [fresh]
+
+    async def _tell(self, line: Line, word: Awaitable[None]) -> None:
+        """Tell the source; one that cannot be told gives the entity again, so that is recorded and no more."""
+        try:
+            await word
+        except Exception as error:  # noqa: BLE001  # the rest goes on
+            self._bad_entity(line, self._new_id(), error)
 
     def _bad_entity(self, line: Line, uuid: UUID, error: Exception) -> None:
         number = len(self.store.errors) + 1
