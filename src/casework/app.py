@@ -22,11 +22,17 @@ from typing import TYPE_CHECKING, Any
 from casework.errors import InputError, ManifestError, NotFoundError, TreeDeclarationError
 
 if TYPE_CHECKING:
+    from dishka import Provider
+
     from casework.agents.toolbox import Toolbox
     from casework.agents.tools import Tool
     from casework.graph.bundle import PinnedWorkflow
     from casework.graph.manifests import Manifest
     from casework.policy import PolicyLimits
+    from casework.process.injection import Injector
+    from casework.process.lines import BusinessProcess, Line
+    from casework.process.policies import ErrorPolicy
+    from casework.process.statuses import StatusSet
     from casework.rehearsal import Rehearsal
     from casework.trees.bundle import Pinned, PinnedTree
     from casework.trees.definition import FreeTree
@@ -47,6 +53,14 @@ class App:
         scripts: scripted models by the name that a provider of type `scripted` refers to.
         policy: the shipped policy file (CSV, JSON, YAML), used where the setting CASEWORK_POLICY_FALLBACK is `fixture`.
         rehearsal: what `casework demo` and `casework drill` run; an application without one has neither.
+        processes: business processes; their names are unique.
+        modules: dishka Providers of what the constructors of Tasks and Monitors ask for.
+        statuses: those of its Transactions; None: the default ones.
+        errors: what follows when a Task fails, where neither Task nor process says; None: the default policy.
+        entities: names of its own tables whose rows belong to Transactions and must be guarded as these are, such as
+            `public.invoices`.
+        monitors: the JSON configuration of Monitors, a file or its content; the setting CASEWORK_MONITORS goes before
+            it.
 
     Raises:
         ToolDeclarationError: two tools have one name, or a thing is no tool.
@@ -62,6 +76,13 @@ class App:
         scripts: Mapping[str, Any] | None = None,
         policy: Path | None = None,
         rehearsal: Rehearsal | None = None,
+        *,
+        processes: Iterable[BusinessProcess] = (),
+        modules: Iterable[Provider] = (),
+        statuses: StatusSet | None = None,
+        errors: ErrorPolicy | None = None,
+        entities: Iterable[str] = (),
+        monitors: Path | Traversable | Mapping[str, Any] | None = None,
     ) -> None:
         from casework.agents.toolbox import Toolbox  # noqa: PLC0415 - `import casework.app` stays quick
 
@@ -72,6 +93,12 @@ class App:
         self.scripts: Mapping[str, Any] = MappingProxyType(dict(scripts or {}))
         self.policy = policy
         self.rehearsal = rehearsal
+        self.processes = tuple(processes)
+        self.modules = tuple(modules)
+        self.errors = errors
+        self.entities = tuple([entities] if isinstance(entities, str) else entities)
+        self.monitors = monitors
+        self._given_statuses = statuses
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -87,7 +114,21 @@ class App:
         added = list(manifests)
         taken = {(made.kind, made.name) for made in added}
         own = [made for made in _read((*self.manifests, *self.providers)) if (made.kind, made.name) not in taken]
-        return App(self.tools, [*own, *added], (), self.trees, self.scripts, self.policy, self.rehearsal)
+        return App(
+            self.tools,
+            [*own, *added],
+            (),
+            self.trees,
+            self.scripts,
+            self.policy,
+            self.rehearsal,
+            processes=self.processes,
+            modules=self.modules,
+            statuses=self._given_statuses,
+            errors=self.errors,
+            entities=self.entities,
+            monitors=self.monitors,
+        )
 
     def workflows(self) -> Mapping[str, PinnedWorkflow]:
         """The admitted workflows by name; files are read and manifests admitted on the first call.
@@ -117,6 +158,31 @@ class App:
         """
         return self._bundles
 
+    @property
+    def statuses(self) -> StatusSet:
+        """The statuses of its Transactions."""
+        from casework.process.statuses import DEFAULT_STATUSES  # noqa: PLC0415 - as above
+
+        return self._given_statuses or DEFAULT_STATUSES
+
+    def lines(self) -> Mapping[str, Line]:
+        """The admitted processes by name; they are admitted on the first call.
+
+        Raises:
+            ProcessDeclarationError: a process is refused; lists the problems of all.
+        """
+        return self._lines
+
+    def injector(self) -> Injector:
+        """A new injector for the Tasks and Monitors of all processes; whoever asks for it closes it.
+
+        Raises:
+            ProcessDeclarationError: as `lines`; or a provider is missing for a Task or Monitor, which is named.
+        """
+        from casework.process.injection import injector, users_of  # noqa: PLC0415 - as above
+
+        return injector(users_of(self.lines().values()), self.modules)
+
     def fixture_limits(self, purpose: str) -> PolicyLimits | None:
         """The shipped limits of a normalised purpose, or None.
 
@@ -133,6 +199,12 @@ class App:
             return {}
         parsed = parse_policy(self.policy.read_text(encoding="utf-8"), form_of(self.policy.name), self.policy.name)
         return {row.purpose: row for row in parsed.limits}
+
+    @cached_property
+    def _lines(self) -> Mapping[str, Line]:
+        from casework.process.admission import admit_all  # noqa: PLC0415 - as above
+
+        return MappingProxyType(admit_all(self.processes, self.statuses) if self.processes else {})
 
     @cached_property
     def _workflows(self) -> Mapping[str, PinnedWorkflow]:

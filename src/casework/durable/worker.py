@@ -10,7 +10,8 @@ import asyncio
 import importlib
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ from casework.durable.engines import require_own
 from casework.durable.faulting import drill_interceptors
 from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
+from casework.durable.monitor_configuration import unused
 from casework.durable.schedules import kept_sweep
 from casework.durable.trees import TreePlaces
 from casework.durable.workflows.run import CaseRun
@@ -177,9 +179,11 @@ async def run_worker(app: App, settings: Settings) -> None:
     """Work until SIGTERM or SIGINT, then drain: running activities get the grace to end.
 
     Raises:
+        ProcessDeclarationError: a process of the application is refused, or a Task or Monitor of it asks for what no
+            module provides.
         SettingsError: traces or metrics are asked for, and cannot be had as the settings say; or the engine that the
             settings name is not the one that the database's runs are in; or what the other workers write into
-            histories cannot be read here.
+            histories cannot be read here; or the configuration of Monitors cannot be read.
         StoreUnavailableError: the database cannot be reached at the start.
         UnreachableError: Temporal cannot be reached at the start, or the metrics' address not be listened on.
     """
@@ -202,12 +206,34 @@ async def _work(
     ) as db:
         await require_own(db, client)
         await try_store(client)
-        services = Services(db, app, models_of(app, settings), settings)
-        sweep = kept_sweep(client, settings.temporal.task_queue)
-        async with sweep, kept_blobs(client), make_worker(client, services, settings, watching=watching):
+        async with (
+            ready(Services(db, app, models_of(app, settings), settings)) as services,
+            kept_sweep(client, settings.temporal.task_queue),
+            kept_blobs(client),
+            make_worker(client, services, settings, watching=watching),
+        ):
             log.info("worker is ready on task queue %s", settings.temporal.task_queue)
             await stop.wait()
             log.info("worker is draining")
+
+
+@asynccontextmanager
+async def ready(services: Services) -> AsyncIterator[Services]:
+    """The services with all that the application's processes ask for, until the worker stops.
+
+    What of the configuration of Monitors has no effect is told in the log, once.
+
+    Raises:
+        ProcessDeclarationError, SettingsError: as `run_worker`.
+    """
+    try:
+        if services.lines:
+            _ = services.injector  # made now: what is missing is told at the start
+        for line in unused(services.monitors, services.lines.values()):
+            log.warning("the configuration of Monitors: %s", line)
+        yield services
+    finally:
+        await services.close()
 
 
 def _metrics(settings: Settings) -> Runtime | None:

@@ -18,6 +18,7 @@ from dishka.exception_base import DishkaError
 from dishka.exceptions import NoFactoryError
 
 from casework.errors import FatalError, ProcessDeclarationError
+from casework.process.lines import Line
 
 T = TypeVar("T")
 
@@ -62,6 +63,19 @@ class Injector:
     async def close(self) -> None:
         """Release what lives as long as the worker, in the reverse order of its making."""
         await self._container.close()
+
+
+def users_of(lines: Iterable[Line]) -> dict[str, type[Any]]:
+    """The Tasks and Monitors of lines, by what an error calls them."""
+    users: dict[str, type[Any]] = {}
+    for line in lines:
+        monitor = line.process.monitor
+        named: dict[str, type[Any]] = {f"Monitor {monitor.monitor_class()!r}": monitor}
+        named |= {f"Task {spec.name!r}": spec.cls for spec in line.specs.values()}
+        for name, cls in named.items():
+            if users.setdefault(name, cls) is not cls:  # two processes may use one name for two classes
+                users[f"{name} of process {line.process.name!r}"] = cls
+    return users
 
 
 def injector(users: Mapping[str, type[Any]], modules: Iterable[Provider] = ()) -> Injector:

@@ -210,6 +210,19 @@ class PolicySettings:
 
 
 @dataclass(frozen=True)
+class ProcessSettings:
+    """Business processes."""
+
+    monitors: Path | None = variable("CASEWORK_MONITORS")
+    """File with the JSON configuration of Monitors. Default: none, and then the App's own counts, if it brings one. All
+    workers of one task queue need the same."""
+
+    sleep_floor: Literal["default", "control-tower"] = variable("CASEWORK_SLEEP_FLOOR", "default")
+    """Shortest sleep of a Monitor, by profile: `default` is 1 second, `control-tower` 60, for a platform that lets
+    nothing run more often. Default `default`. A shorter configured sleep is raised to it, and told."""
+
+
+@dataclass(frozen=True)
 class AppSettings:
     """The application and its folder."""
 

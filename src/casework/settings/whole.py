@@ -17,6 +17,7 @@ from casework.settings.parts import (
     HistorySettings,
     ModelSettings,
     PolicySettings,
+    ProcessSettings,
     TelemetrySettings,
     TemporalSettings,
     WorkerSettings,
@@ -40,6 +41,7 @@ class Settings:
     api: ApiSettings = field(default_factory=ApiSettings)
     models: ModelSettings = field(default_factory=ModelSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
+    processes: ProcessSettings = field(default_factory=ProcessSettings)
     app: AppSettings = field(default_factory=AppSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
 
@@ -72,6 +74,7 @@ def parts() -> dict[str, type]:
         "api": ApiSettings,
         "models": ModelSettings,
         "policy": PolicySettings,
+        "processes": ProcessSettings,
         "app": AppSettings,
         "telemetry": TelemetrySettings,
     }

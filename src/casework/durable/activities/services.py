@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 from uuid import UUID
 
 from casework.agents.toolbox import Toolbox
 from casework.app import App
 from casework.durable.contracts import ModelCall, Owner, ToolCall
+from casework.durable.monitor_configuration import json_monitors
 from casework.errors import (
     AttemptsUsedError,
     ConflictError,
@@ -22,6 +24,9 @@ from casework.errors import (
     StoreUnavailableError,
 )
 from casework.models.catalogue import Models
+from casework.process.injection import Injector
+from casework.process.lines import Line
+from casework.process.monitor_settings import JsonMonitors
 from casework.settings import Settings
 from casework.store import health, ledger, projection, workflows
 from casework.store.database import Connection, Database
@@ -48,6 +53,26 @@ class Services:
     def tools(self) -> Toolbox:
         """The application's tools."""
         return self.app.toolbox
+
+    @property
+    def lines(self) -> Mapping[str, Line]:
+        """The application's processes by name."""
+        return self.app.lines()
+
+    @cached_property
+    def injector(self) -> Injector:
+        """What makes Tasks and Monitors; it is closed with the worker (`close`)."""
+        return self.app.injector()
+
+    @cached_property
+    def monitors(self) -> JsonMonitors:
+        """The JSON configuration of Monitors."""
+        return json_monitors(self.app, self.settings)
+
+    async def close(self) -> None:
+        """Release what the modules of the application have opened."""
+        if "injector" in vars(self):
+            await self.injector.close()
 
     async def bundle(self, tenant: str, name: str, version: int) -> Pinned:
         """A pinned workflow or free tree; versions never change, so each is read once.

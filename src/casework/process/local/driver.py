@@ -16,7 +16,7 @@ from casework.ids import NAMESPACE, derived_id
 from casework.process.admission import admit_all
 from casework.process.failures import Spot, error_entity
 from casework.process.identities import claim_id, monitor_owner
-from casework.process.injection import Injector, injector
+from casework.process.injection import Injector, injector, users_of
 from casework.process.lines import LOOP_RECORD, MONITOR, BusinessProcess, Line
 from casework.process.local.calling import Agent, Reviewer, no_agent, no_reviewer
 from casework.process.local.store import LocalStore, TraceRecord
@@ -63,7 +63,7 @@ class LocalProject:
 
     def __post_init__(self) -> None:
         self.lines: dict[str, Line] = admit_all(self.processes, self.statuses)
-        self._injector: Injector = injector(_users(self.lines.values()), self.modules)
+        self._injector: Injector = injector(users_of(self.lines.values()), self.modules)
         self._polls: dict[str, int] = {}
         self._made = 0
 
@@ -222,12 +222,3 @@ class LocalProject:
             lambda: self.clock,
             self.environment,
         )
-
-
-def _users(lines: Iterable[Line]) -> dict[str, type[Any]]:
-    """Tasks and Monitors by what an error calls them."""
-    users: dict[str, type[Any]] = {}
-    for line in lines:
-        users[f"Monitor {line.process.monitor.monitor_class()!r}"] = line.process.monitor
-        users |= {f"Task {spec.name!r}": spec.cls for spec in line.specs.values()}
-    return users
