@@ -112,6 +112,17 @@ class RunStart:
     """Of a run that was forked from another."""
     sends_mentioned: bool = False
     """Whether a step is sent only those parts of the context that its node mentions. Older runs sent the whole."""
+    transaction: str = ""
+    """The Transaction whose agent or manual task started it; its tray is told what the last node stored."""
+    form: bool = False
+    """Whether its input is a form for a person, who is shown it where an agent's recommendation stands otherwise."""
+
+    @property
+    def started_by(self) -> str:
+        """Who waits for it in the engine, as a reader is told; "" where nobody does."""
+        if self.parent_run_id:
+            return f"run {self.parent_run_id}, which started it"
+        return f"the tray of Transaction {self.transaction}, which started it" if self.transaction else ""
 
 
 def workflow_type(bundle: Mapping[str, Any]) -> str:
@@ -142,7 +153,7 @@ class RunEnd:
     outcome: str | None = None
     failure: str | None = None
     output: Any = None
-    """What the last node stored, or the tree returned; only for the run that started this one."""
+    """What the last node stored, or the tree returned; only for the run or tray that started this one."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ RESERVED = ("monitor", "finalizer", "end")
 TIMEOUT_LIMIT = 3600.0
 """Longest deadline of one Transaction in one task, in seconds."""
 _SPEC = "__bot_task__"
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}")
 T = TypeVar("T", bound=Task)
 
 
@@ -94,7 +94,7 @@ def checked_label(what: str, name: object) -> str:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ProcessDeclarationError(
-            f"{what} name {name!r:.80} is not usable: lower-case letters, digits, - and _, a letter first, at most 64. "
+            f"{what} name {name!r:.80} is not usable: lower-case letters, digits, - and _, a letter first, at most 56. "
             'Write one that stays, as in "check-amount".',
             field="name",
         )

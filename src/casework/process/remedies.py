@@ -69,6 +69,16 @@ def remedied(
     return _resumed(transaction, remedy, lines)
 
 
+def resumable(lines: Iterable[Line]) -> dict[str, str]:
+    """The tasks at which a Transaction can go on, each with the status from which its process claims."""
+    return {
+        name: line.process.monitor.status_to_monitor
+        for line in lines
+        if issubclass(line.process.monitor, TransactionMonitorTask) and not line.handles_errors
+        for name in line.specs
+    }
+
+
 def _cloned(transaction: Transaction, remedy: Remedy, statuses: StatusSet, at: datetime) -> Remedied:
     into = remedy.into or ""
     if into not in statuses.working:
@@ -89,12 +99,7 @@ def _cloned(transaction: Transaction, remedy: Remedy, statuses: StatusSet, at: d
 
 def _resumed(transaction: Transaction, remedy: Remedy, lines: Iterable[Line]) -> Remedied:
     """Back to where the process of the task takes Transactions from; it passes over the tasks before."""
-    claims = {
-        name: line.process.monitor.status_to_monitor
-        for line in lines
-        if issubclass(line.process.monitor, TransactionMonitorTask) and not line.handles_errors
-        for name in line.specs
-    }
+    claims = resumable(lines)
     at = remedy.at or ""
     if at not in claims:
         raise InputError(

@@ -24,7 +24,7 @@ PLATFORM = (COMPLETED, ABORTED, HAS_ERROR, ERROR_IN_PROGRESS)
 IN_ERROR = frozenset({HAS_ERROR, ERROR_IN_PROGRESS})
 """A Transaction in one of these is the Error process's alone; every other runner ignores it."""
 
-_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}")
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,56}")
 _ERROR_MOVES: Mapping[str, frozenset[str]] = {
     HAS_ERROR: frozenset({ERROR_IN_PROGRESS, ABORTED}),
     ERROR_IN_PROGRESS: frozenset({ABORTED, HAS_ERROR}),
@@ -127,7 +127,9 @@ def _check_names(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise _refused(f"status {name!r} is no usable name. Write capitals, digits and underscores, as in IN_WORK.")
+            raise _refused(
+                f"status {name!r} is no usable name. Write capitals, digits and underscores, at most 57, as in IN_WORK."
+            )
         if name in PLATFORM:
             raise _refused(f"status {name} is the platform's; its moves are fixed. Leave it out: it is in every set.")
         if name in seen:

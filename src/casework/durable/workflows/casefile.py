@@ -44,6 +44,8 @@ class CaseFile(RunFile):
     def __init__(self, start: RunStart) -> None:
         super().__init__(start)
         self._carried = start.carried
+        if start.form:
+            self.journal.recommendation = start.input
         self.room = Room(HISTORY_EVENTS)
         """For the calls of branches, which are under way side by side."""
         self.tried: Tried | None = None

@@ -72,7 +72,7 @@ class CaseRun(RunShell):
         if isinstance(command, commands.Fail):
             return RunEnd("FAILED", failure=command.told)
         assert isinstance(command, commands.Complete)
-        output = command.output if start.parent_run_id else None
+        output = command.output if start.started_by else None
         return RunEnd("COMPLETED", outcome=command.outcome, output=output)
 
     def _stop_if_asked(self, state: EngineState, command: commands.Command) -> None:

@@ -173,9 +173,9 @@ class RunShell:
 
 
 def _by_the_engine(start: RunStart) -> CancelRequest:
-    """Who cancels through the engine: the run that started this one, or somebody with the engine's own tools."""
-    if start.parent_run_id:
-        return CancelRequest(f"run {start.parent_run_id}, which started it", "")
+    """Who cancels through the engine: what started this run there, or somebody with the engine's own tools."""
+    if start.started_by:
+        return CancelRequest(start.started_by, "")
     return CancelRequest("the engine's own interface", workflow.cancellation_reason() or "")
 
 

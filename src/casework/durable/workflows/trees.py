@@ -112,7 +112,7 @@ class TreeRun(RunShell):
             return RunEnd("FAILED", failure=self._fault)
         made = bounded(result, f"the result of free tree {job.name!r}")
         self._file.journal.output(job.path, RESULT, 1, made)
-        return RunEnd("COMPLETED", output=made if self._file.start.parent_run_id else None)
+        return RunEnd("COMPLETED", output=made if self._file.start.started_by else None)
 
     def _failed(self, pinned: PinnedTree, error: Exception) -> RunEnd:
         if self._fault is not None:
