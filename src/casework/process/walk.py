@@ -7,9 +7,10 @@ moves each on its own. What failed leaves the line at once: no station sees it a
 
 A split's children stand where the Rules send them, in the same tray. Their parent is held, and is due at the next join
 once no child can come there any more. Whether all have come is for the driver to count, as some may be in other trays.
-"""
 
-from __future__ import annotations
+Annotations are types and not texts here: what is written into histories is read by them, and a text is evaluated anew
+for every value.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ class Entry:
     to: str
     parent: UUID | None = None
     skip_until: str | None = None
+    refused: str | None = None
+    """Why it cannot go anywhere; it is given up at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,8 @@ def advance(shape: Shape, state: TrayState, results: Mapping[UUID, Result]) -> T
 
 def _entered(shape: Shape, entry: Entry) -> Traveller:
     traveller = Traveller(entry.uuid, END, entry.parent)
+    if entry.refused is not None:
+        return replace(traveller, at=shape.stations[1], doomed=entry.refused)
     if entry.skip_until is None:
         return _at(shape, traveller, entry.to)
     if entry.skip_until in shape.kinds:

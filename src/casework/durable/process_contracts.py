@@ -1,0 +1,151 @@
+"""What crosses the durable boundary for a tray; the same rules hold as in `contracts`.
+
+Transactions with the same answer stand together in it, so that a tray of a hundred that does well is a short text.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+from uuid import UUID
+
+from casework.process.lines import Shape
+from casework.process.walk import Entry, TrayState
+
+TRAY_WORKFLOW = "casework.tray"
+WORK_TRAY = "casework.work_tray"
+GIVE_UP = "casework.give_up"
+TELL_SKIPPED = "casework.tell_skipped"
+RELEASE_TRAY = "casework.release_tray"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Transactions of a tray that have the same status, in the order of the tray."""
+
+    status: str
+    transactions: tuple[UUID, ...]
+
+
+def standing(statuses: Iterable[tuple[UUID, str]]) -> tuple[Standing, ...]:
+    """Transactions with their statuses, those that follow each other with the same one together."""
+    runs = groupby(statuses, key=lambda each: each[1])
+    return tuple(Standing(status, tuple(uuid for uuid, _ in group)) for status, group in runs)
+
+
+@dataclass(frozen=True)
+class TrayCarried:
+    """What a part of a tray takes over from the one before. `held` are those that bear its claim still."""
+
+    part: int
+    state: TrayState
+    standing: tuple[Standing, ...]
+    held: tuple[UUID, ...]
+    counters: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class TrayStart:
+    """Input of a tray: the Transactions that a claim has stamped, on the line as it was then.
+
+    `timeouts` are the deadlines of one Transaction in each task, in seconds; a station without one has the longest.
+    """
+
+    tenant: str
+    process: str
+    claim_id: UUID
+    shape: Shape
+    entries: tuple[Entry, ...]
+    standing: tuple[Standing, ...]
+    timeouts: Mapping[str, float]
+    roll_over_events: int = 4_000
+    roll_over_bytes: int = 4_000_000
+    carried: TrayCarried | None = None
+
+
+@dataclass(frozen=True)
+class TrayEnd:
+    """Result of a tray: how many Transactions were in it, and how many left the line before its end."""
+
+    transactions: int
+    left: int
+
+
+@dataclass(frozen=True)
+class TrayWork:
+    """A station's work on some Transactions of a tray, or a part of it.
+
+    `attempt` is that of the error policy, from 1. `again`: some of it may have been done, as a worker was lost.
+    """
+
+    tenant: str
+    process: str
+    claim_id: UUID
+    station: str
+    visit: int
+    attempt: int
+    standing: tuple[Standing, ...]
+    again: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of the visit below the tray: with the tray's id the identity of what is done in it."""
+        return f"{self.station}.{self.visit}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of the work on each of `transactions`, and the status that each has now.
+
+    `held`: it bears the claim still. The rest says what `casework.process.walk` is told: `to` of those that passed or
+    were parted, `children` of the one that was parted, `reason` and `takes` of those that leave.
+    """
+
+    kind: Literal["passed", "parted", "again", "left"]
+    transactions: tuple[UUID, ...]
+    status: str
+    held: bool = True
+    to: str = ""
+    children: tuple[UUID, ...] = ()
+    reason: str = ""
+    takes: Literal["none", "siblings", "all"] = "none"
+
+
+@dataclass(frozen=True)
+class TrayReply:
+    """The outcomes of a TrayWork or a GiveUpTray: each of its Transactions stands in one."""
+
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True)
+class GiveUpTray:
+    """These Transactions fail by no fault of their own: `reasons` says why, `standing` as what they are expected."""
+
+    tenant: str
+    process: str
+    claim_id: UUID
+    visit: int
+    standing: tuple[Standing, ...]
+    reasons: Mapping[UUID, str]
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class SkippedTasks:
+    """Transactions that go on at a later task, by that task; the tasks before it are told."""
+
+    tenant: str
+    process: str
+    claim_id: UUID
+    standing: tuple[Standing, ...]
+    goes_on_at: Mapping[UUID, str]
+
+
+@dataclass(frozen=True)
+class ReleaseTray:
+    """Let go of whatever bears the claim still."""
+
+    tenant: str
+    process: str
+    claim_id: UUID
