@@ -9,6 +9,7 @@ from casework.process.admission import admit, admit_all
 from casework.process.declaring import bot_task
 from casework.process.failures import ErrorEntity, ErrorType, Severity
 from casework.process.lines import LOOP_RULE, BusinessProcess, Finalizer, Line, Rule
+from casework.process.monitor_runners import Emitter, MonitorRunner
 from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
 from casework.process.policies import Answer, ErrorPolicy, OnError
 from casework.process.schedules import Overlap, Schedule, half_days, staggered
@@ -48,6 +49,7 @@ __all__ = [
     "BusinessProcess",
     "Change",
     "Decision",
+    "Emitter",
     "ErrorEntity",
     "ErrorPolicy",
     "ErrorTask",
@@ -58,6 +60,7 @@ __all__ = [
     "JoinTask",
     "Line",
     "ManualTask",
+    "MonitorRunner",
     "MonitorTask",
     "OnError",
     "Overlap",

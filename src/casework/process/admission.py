@@ -11,12 +11,15 @@ from casework.graph import expressions
 from casework.graph.problems import unknown
 from casework.process.declaring import checked_label, spec_of
 from casework.process.lines import END, FINALIZER, LOOP_RECORD, MONITOR, REPEAT, RULE_NAMES, BusinessProcess, Line, Rule
-from casework.process.monitors import MonitorTask, TransactionMonitorTask
+from casework.process.monitor_runners import MonitorRunner
+from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
 from casework.process.statuses import DEFAULT_STATUSES, StatusSet
 from casework.process.tasks import Kind
 
 MAX_TRAY = 1000
 """Most Transactions in a tray."""
+MAX_TRAYS = 100_000
+"""Most trays of a process under way."""
 
 
 def admit(process: BusinessProcess, statuses: StatusSet = DEFAULT_STATUSES) -> Line:
@@ -65,6 +68,11 @@ def _parts(process: BusinessProcess) -> Iterator[str]:
     monitor: Any = process.monitor
     if not (isinstance(monitor, type) and issubclass(monitor, MonitorTask)):
         yield f"{monitor!r:.80} is no Monitor. Give a class that derives from MonitorTask."
+    elif not (isinstance(monitor.runner_class, type) and issubclass(monitor.runner_class, MonitorRunner)):
+        yield (
+            f"Monitor {monitor.__name__} has no runner. Derive it from TransactionMonitorTask or InputMonitorTask, or "
+            "give it a runner_class that derives from MonitorRunner."
+        )
     for cls in process.tasks:
         try:
             names[spec_of(cls).name] += 1
@@ -79,6 +87,9 @@ def _tray(line: Line) -> Iterator[str]:
     if type(size) is not int or not 1 <= size <= MAX_TRAY:
         yield f"tray_size is {size!r:.60}. Give a whole number from 1 to {MAX_TRAY}."
         return
+    most = line.process.max_trays
+    if type(most) is not int or not 1 <= most <= MAX_TRAYS:
+        yield f"max_trays is {most!r:.60}. Give a whole number from 1 to {MAX_TRAYS}."
     for spec in line.specs.values():
         if spec.alone and size != 1:
             yield (
@@ -99,6 +110,8 @@ def _statuses(line: Line) -> Iterator[str]:
         yield f"Monitor {monitor.__name__} has no {name}. Add a line like {name} = 'INTAKE_COMPLETED'."
     if not missing:
         before = monitor.status_to_monitor if issubclass(monitor, TransactionMonitorTask) else None
+        if before is None and not issubclass(monitor, InputMonitorTask):
+            before = monitor.status_to_set  # where its Transactions come from, only its runner knows
         yield from _move(line.statuses, f"Monitor {monitor.__name__}", before, monitor.status_to_set)
     if finalizer is not None:
         yield from _move(line.statuses, "the Finalizer", finalizer.expects, finalizer.sets)

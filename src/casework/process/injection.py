@@ -66,11 +66,13 @@ class Injector:
 
 
 def users_of(lines: Iterable[Line]) -> dict[str, type[Any]]:
-    """The Tasks and Monitors of lines, by what an error calls them."""
+    """The Tasks and Monitors of lines, and their runners, by what an error calls them."""
     users: dict[str, type[Any]] = {}
     for line in lines:
         monitor = line.process.monitor
         named: dict[str, type[Any]] = {f"Monitor {monitor.monitor_class()!r}": monitor}
+        if monitor.runner_class is not None:
+            named[f"Runner {monitor.runner_class.__name__!r}"] = monitor.runner_class
         named |= {f"Task {spec.name!r}": spec.cls for spec in line.specs.values()}
         for name, cls in named.items():
             if users.setdefault(name, cls) is not cls:  # two processes may use one name for two classes

@@ -61,6 +61,8 @@ class BusinessProcess:
     rules: tuple[Rule, ...] = (LOOP_RULE,)
     tray_size: int = 1
     """Most Transactions that travel together."""
+    max_trays: int = 1000
+    """Most trays under way at one time; its Monitor claims no more than there is room for."""
     errors: ErrorPolicy | None = None
 
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
+from uuid import UUID
 
+from casework.process.monitor_runners import InputMonitorRunner, MonitorRunner, TransactionMonitorRunner
 from casework.process.statuses import ERROR_IN_PROGRESS, HAS_ERROR
 
 Entity = TypeVar("Entity")
 
 
 class MonitorTask(ABC):
-    """Base of all Monitors. Its class name is the `monitorClass` of the configuration."""
+    """Base of all Monitors. Its class name is the `monitorClass` of the configuration.
+
+    One that derives from this class directly is a kind of its own: it brings a `runner_class` that knows it.
+    """
 
     status_to_set: ClassVar[str]
     """The status in which its Transactions enter the line."""
+    runner_class: ClassVar[type[MonitorRunner[Any]] | None] = None
+    """What carries out its polls."""
 
     @classmethod
     def monitor_class(cls) -> str:
@@ -26,13 +33,19 @@ class MonitorTask(ABC):
 class TransactionMonitorTask(MonitorTask):
     """Claims Transactions that wait in `status_to_monitor`, and sets them to `status_to_set`."""
 
+    runner_class = TransactionMonitorRunner
     status_to_monitor: ClassVar[str]
 
 
 class InputMonitorTask(MonitorTask, Generic[Entity]):
     """Makes Transactions of data from outside: each entity is saved together with a Transaction of its own."""
 
+    runner_class = InputMonitorRunner
     status_to_set = "INTAKE_IN_PROGRESS"
+    transaction_uuid: UUID | None = None
+    """While an entity is saved: the Transaction that is made for it."""
+    connection: Any = None
+    """While an entity is saved: the open database transaction, in which its Transaction is made too."""
 
     @abstractmethod
     async def query_input_entities(self) -> Sequence[Entity]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -14,19 +14,17 @@ from casework.errors import FatalError, NotFoundError
 from casework.graph.problems import unknown
 from casework.ids import NAMESPACE, derived_id
 from casework.process.admission import admit_all
-from casework.process.failures import Spot, error_entity
-from casework.process.identities import claim_id, monitor_owner
 from casework.process.injection import Injector, injector, users_of
 from casework.process.lines import LOOP_RECORD, MONITOR, BusinessProcess, Line
 from casework.process.local.calling import Agent, Reviewer, no_agent, no_reviewer
+from casework.process.local.emitting import LocalEmitter
 from casework.process.local.store import LocalStore, TraceRecord
 from casework.process.local.tray import Hands, LocalTray
 from casework.process.monitor_clock import MonitorState, Stop, next_wake, polled, wake
 from casework.process.monitor_settings import MonitorConfig, effective
-from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
 from casework.process.policies import ErrorPolicy
 from casework.process.statuses import DEFAULT_STATUSES, StatusSet
-from casework.process.transactions import Transaction, begin
+from casework.process.transactions import Transaction
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """When the invented clock starts, unless another instant is given."""
@@ -139,73 +137,21 @@ class LocalProject:
         return to == MONITOR
 
     async def _poll(self, line: Line) -> int:
-        """Claim tray after tray until nothing waits, then walk each."""
-        hands = self._hands()
-        async with self._injector.made(line.process.monitor) as monitor:
-            trays = await self._trays(line, monitor)
-        for claim, claimed in trays:
-            await LocalTray(hands, line, claim, claimed).to_end()
-        return sum(len(claimed) for _, claimed in trays)
-
-    async def _trays(self, line: Line, monitor: MonitorTask) -> list[tuple[UUID, list[Transaction]]]:
-        name, by, size = line.process.name, monitor.monitor_class(), line.process.tray_size
-        entered: list[Transaction] = []
-        if isinstance(monitor, InputMonitorTask):
-            entered = await self._taken_in(line, monitor)
-        made: list[tuple[UUID, list[Transaction]]] = []
+        """Emit what is there, then walk each tray. What the Monitor itself raises ends this poll alone."""
+        hands, name, monitor = self._hands(), line.process.name, line.process.monitor
         self._polls[name] = self._polls.get(name, 0) + 1
-        while True:
-            claim = claim_id(monitor_owner("default", name), self._polls[name], len(made) + 1)
-            if isinstance(monitor, TransactionMonitorTask):
-                found = self.store.claim(monitor.status_to_monitor, monitor.status_to_set, claim, size)
-            else:
-                found, entered = [replace(each, claim_id=claim) for each in entered[:size]], entered[size:]
-            if not found:
-                return made
-            for each in found:
-                self.store.put(each, name, by, self.clock)
-            made.append((claim, found))
-
-    async def _taken_in(self, line: Line, monitor: InputMonitorTask[Any]) -> list[Transaction]:
-        """A Transaction for each new entity; one that fails is recorded, and the rest goes on."""
-        made: list[Transaction] = []
-        for entity in await monitor.query_input_entities():
-            uuid = self._new_id()
+        emitter = LocalEmitter(line, self.store, self._polls[name], self.clock, self._new_id, dict(self.environment))
+        assert monitor.runner_class is not None  # the line was admitted
+        async with self._injector.made(monitor) as task, self._injector.made(monitor.runner_class) as runner:
             try:
-                made += await self._saved(monitor, entity, uuid)
-            except Exception as error:  # noqa: BLE001  # one bad entity does not stop the rest
-                self._bad_entity(line, uuid, error)
-                await self._tell(line, monitor.reject_input_entity(entity, error))
-            else:
-                await self._tell(line, monitor.acknowledge_input_entity(entity))
-        return made
-
-    async def _saved(self, monitor: InputMonitorTask[Any], entity: Any, uuid: UUID) -> list[Transaction]:
-        """The Transaction of an entity; none where its natural key has come before."""
-        key = monitor.natural_key(entity)
-        if key in self.store.keys:
-            return []
-        data = await monitor.save_input_entity(entity)
-        fresh = begin(self.statuses, monitor.status_to_set, uuid=uuid, at=self.clock, data=data, natural_key=key)
-        self.store.keys |= {key} if key is not None else set()
-        return [fresh]
-
-    async def _tell(self, line: Line, word: Awaitable[None]) -> None:
-        """Tell the source; one that cannot be told gives the entity again, so that is recorded and no more."""
-        try:
-            await word
-        except Exception as error:  # noqa: BLE001  # the rest goes on
-            self._bad_entity(line, self._new_id(), error)
-
-    def _bad_entity(self, line: Line, uuid: UUID, error: Exception) -> None:
-        number = len(self.store.errors) + 1
-        nobody = Transaction(uuid=uuid, status="", start_time=self.clock)
-        name = line.process.name
-        spot = Spot(name, MONITOR, derived_id(monitor_owner("default", name), f"entity.{number}"))
-        times = {"started": self.clock, "failed": self.clock}
-        self.store.errors.append(
-            error_entity(error, nobody, spot, root=uuid, attempt=1, environment=self.environment, **times)
-        )
+                await runner.poll(task, emitter)
+            except Exception as error:  # noqa: BLE001  # the next poll may go well
+                await emitter.refuse(None, error)
+        for tray in emitter.trays:
+            claim = tray[0].claim_id
+            assert claim is not None
+            await LocalTray(hands, line, claim, tray).to_end()
+        return sum(map(len, emitter.trays))
 
     def _new_id(self) -> UUID:
         self._made += 1

@@ -1,0 +1,110 @@
+"""Runners of Monitors: what a poll does, for a Monitor of a kind. A project may bring a pair of its own.
+
+How it moves: the driver makes Monitor and runner, and calls `poll` with an Emitter, which is all that a runner can do
+to Transactions. Trays, claims and database transactions are the driver's; a runner says which Transactions enter the
+line, in which order, and what the source is told.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
+
+from casework.errors import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
+
+M = TypeVar("M", bound="MonitorTask")
+Save = Callable[[UUID, Any], Awaitable[Mapping[str, Any]]]
+"""Saves what a Transaction stands for; gets its id and the open database transaction, gives its data."""
+
+
+class Emitter(ABC):
+    """Lets Transactions onto the line, for the length of one poll."""
+
+    @property
+    @abstractmethod
+    def room(self) -> int:
+        """How many more Transactions there is room for on the line now."""
+
+    @abstractmethod
+    async def claim(self, status: str, into: str) -> int:
+        """Claim Transactions that wait in `status`, as many as there is room for, and set them to `into`; how many.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached.
+        """
+
+    @abstractmethod
+    async def take_in(self, into: str, key: str | None, save: Save) -> bool:
+        """Make a Transaction in status `into`, together with what `save` writes: both are kept, or neither is.
+
+        False where its natural key `key` has come before: then nothing is called and nothing changes.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached.
+            Exception: whatever `save` raises; or its data cannot be kept, or no Transaction can begin in that status.
+        """
+
+    @abstractmethod
+    async def refuse(self, key: str | None, error: Exception) -> None:
+        """Record that an entity could not be taken in."""
+
+
+class MonitorRunner(ABC, Generic[M]):
+    """Base of all runners. Its constructor may ask for what modules provide, as that of a Monitor may."""
+
+    @abstractmethod
+    async def poll(self, monitor: M, emitter: Emitter) -> None:
+        """Emit what is there now. An error that is raised ends this poll alone: it is recorded."""
+
+
+class TransactionMonitorRunner(MonitorRunner["TransactionMonitorTask"]):
+    """Claims by status."""
+
+    async def poll(self, monitor: TransactionMonitorTask, emitter: Emitter) -> None:
+        """Claim until nothing waits, or there is no room."""
+        while emitter.room and await emitter.claim(monitor.status_to_monitor, monitor.status_to_set):
+            pass
+
+
+class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
+    """Takes in entities, each for itself."""
+
+    async def poll(self, monitor: InputMonitorTask[Any], emitter: Emitter) -> None:
+        """Take in what there is room for; the source gives the rest again."""
+        for entity in await monitor.query_input_entities():
+            if not emitter.room:
+                return
+            await self._one(monitor, emitter, entity)
+
+    async def _one(self, monitor: InputMonitorTask[Any], emitter: Emitter, entity: Any) -> None:
+        key: str | None = None
+
+        async def save(uuid: UUID, connection: Any) -> Mapping[str, Any]:
+            monitor.transaction_uuid, monitor.connection = uuid, connection
+            try:
+                return await monitor.save_input_entity(entity)
+            finally:
+                monitor.transaction_uuid = monitor.connection = None
+
+        try:
+            key = monitor.natural_key(entity)
+            await emitter.take_in(monitor.status_to_set, key, save)
+        except StoreUnavailableError:
+            raise
+        except Exception as error:  # noqa: BLE001  # one bad entity does not stop the rest
+            await emitter.refuse(key, error)
+            await self._tell(emitter, key, monitor.reject_input_entity(entity, error))
+        else:
+            await self._tell(emitter, key, monitor.acknowledge_input_entity(entity))
+
+    async def _tell(self, emitter: Emitter, key: str | None, word: Awaitable[None]) -> None:
+        """Tell the source; one that cannot be told gives the entity again, so that is recorded and no more."""
+        try:
+            await word
+        except Exception as error:  # noqa: BLE001  # the rest goes on
+            await emitter.refuse(key, error)
