@@ -17,6 +17,8 @@ WORK_TRAY = "casework.work_tray"
 GIVE_UP = "casework.give_up"
 TELL_SKIPPED = "casework.tell_skipped"
 RELEASE_TRAY = "casework.release_tray"
+AT_ONCE = 8
+"""How many Transactions of a tray are worked on at one time."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,16 @@ def standing(statuses: Iterable[tuple[UUID, str]]) -> tuple[Standing, ...]:
 
 @dataclass(frozen=True)
 class TrayCarried:
-    """What a part of a tray takes over from the one before. `held` are those that bear its claim still."""
+    """What a part of a tray takes over from the one before: `held` are those that bear its claim still, `given_up` how
+    often it has given up some.
+    """
 
     part: int
     state: TrayState
     standing: tuple[Standing, ...]
     held: tuple[UUID, ...]
     counters: Mapping[str, Mapping[str, int]]
+    given_up: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class TrayEnd:
 class TrayWork:
     """A station's work on some Transactions of a tray, or a part of it.
 
-    `attempt` is that of the error policy, from 1. `again`: some of it may have been done, as a worker was lost.
+    `attempt` is that of the error policy, from 1.
     """
 
     tenant: str
@@ -85,7 +90,6 @@ class TrayWork:
     visit: int
     attempt: int
     standing: tuple[Standing, ...]
-    again: bool = False
 
     @property
     def path(self) -> str:
@@ -120,15 +124,17 @@ class TrayReply:
 
 @dataclass(frozen=True)
 class GiveUpTray:
-    """These Transactions fail by no fault of their own: `reasons` says why, `standing` as what they are expected."""
+    """These Transactions fail by no fault of their own: `reasons` says why, `standing` as what they are expected.
+
+    `number` counts from 1 what the tray has given up.
+    """
 
     tenant: str
     process: str
     claim_id: UUID
-    visit: int
+    number: int
     standing: tuple[Standing, ...]
     reasons: Mapping[UUID, str]
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,6 @@ class SkippedTasks:
     tenant: str
     process: str
     claim_id: UUID
-    standing: tuple[Standing, ...]
     goes_on_at: Mapping[UUID, str]
 
 

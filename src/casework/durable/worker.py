@@ -45,6 +45,7 @@ from casework.durable.trees import TreePlaces
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.staying import StayingTreeRun
 from casework.durable.workflows.sweep import Sweep
+from casework.durable.workflows.tray import Tray
 from casework.durable.workflows.trees import TreeRun
 from casework.errors import FatalError, SettingsError
 from casework.models.catalogue import Models
@@ -77,9 +78,9 @@ PASSED_THROUGH = (
 contract, the others because they compute and nothing else."""
 
 
-WORKFLOWS = (CaseRun, TreeRun, Sweep)
+WORKFLOWS = (CaseRun, TreeRun, Sweep, Tray)
 """The generic workflows that every worker, and every replayer, has."""
-WORKFLOWS_OF_BUILDS = (CaseRun, StayingTreeRun, Sweep)
+WORKFLOWS_OF_BUILDS = (CaseRun, StayingTreeRun, Sweep, Tray)
 """The same, on workers that have a build."""
 
 

@@ -1,0 +1,84 @@
+"""What a tray knows of its Transactions: where each stands on the line, its status, and whether it bears the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from casework.durable.process_contracts import Outcome, Standing, TrayCarried, TrayStart, standing
+from casework.errors import StateError
+from casework.process.lines import Shape
+from casework.process.walk import Again, Due, Left, Parted, Passed, Result, TrayState, advance, due, enter
+from casework.tasktree.counters import Counters
+
+
+class TrayBook:
+    """The state of one tray, moved on by the outcomes of work."""
+
+    def __init__(self, start: TrayStart) -> None:
+        self.shape: Shape = start.shape
+        carried = start.carried
+        self.state = TrayState() if carried is None else carried.state
+        groups = start.standing if carried is None else carried.standing
+        self._statuses = {uuid: group.status for group in groups for uuid in group.transactions}
+        self._held = dict.fromkeys(self._statuses if carried is None else carried.held)
+
+    def enter(self, start: TrayStart) -> None:
+        """Put the claimed Transactions on the line.
+
+        Raises:
+            StateError: one is there twice, or can go nowhere.
+        """
+        self.state = enter(self.shape, start.entries)
+
+    @property
+    def due(self) -> Due | None:
+        """What is to be done next."""
+        return due(self.shape, self.state)
+
+    @property
+    def holds(self) -> bool:
+        """Whether some bear the claim still."""
+        return bool(self._held)
+
+    def standing(self, uuids: Iterable[UUID]) -> tuple[Standing, ...]:
+        """These, as what the next station is to expect."""
+        return standing((uuid, self._statuses[uuid]) for uuid in uuids)
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Take the outcomes of what is due.
+
+        Raises:
+            StateError: they do not answer it.
+        """
+        results: dict[UUID, Result] = {}
+        for outcome in outcomes:
+            for uuid in outcome.transactions:
+                results[uuid] = _result(outcome)
+            self._note((*outcome.transactions, *outcome.children), outcome)
+        self.state = advance(self.shape, self.state, results)
+
+    def carried(self, part: int, counters: Counters, given_up: int) -> TrayCarried:
+        """All that the next part of the tray takes over."""
+        return TrayCarried(part, self.state, self.standing(self._statuses), tuple(self._held), counters, given_up)
+
+    def _note(self, uuids: Iterable[UUID], outcome: Outcome) -> None:
+        for uuid in uuids:
+            self._statuses[uuid] = outcome.status
+            if outcome.held:
+                self._held[uuid] = None
+            else:
+                self._held.pop(uuid, None)
+
+
+def _result(outcome: Outcome) -> Result:
+    match outcome.kind:
+        case "passed":
+            return Passed(outcome.to)
+        case "parted":
+            return Parted(outcome.to, outcome.children)
+        case "again":
+            return Again()
+        case "left":
+            return Left(outcome.reason, outcome.takes)
+    raise StateError(f"{outcome.kind!r} is no outcome of a station's work.")

@@ -1,0 +1,157 @@
+"""Activities of a tray: each is tried until it is done, and what cannot be done fails no more than it must.
+
+A database that is away, or a worker that lacks what it needs, is waited for, as long as it takes. A worker that is
+lost, or an error that nobody foresaw, uses up attempts; then the Transactions are tried one by one, since it may be one
+of them that brings its worker down. Whichever fails alone as well is given up, and the others go on.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from casework.durable import process_contracts as contracts
+from casework.durable.policies import HEARTBEAT
+from casework.durable.process_contracts import (
+    AT_ONCE,
+    GiveUpTray,
+    Outcome,
+    ReleaseTray,
+    SkippedTasks,
+    TrayReply,
+    TrayStart,
+    TrayWork,
+)
+from casework.durable.workflows.failures import reason_of, store_unavailable, unreadable
+from casework.durable.workflows.operations import StoreWait, activity_id
+from casework.durable.workflows.tray_book import TrayBook
+from casework.process.declaring import TIMEOUT_LIMIT
+from casework.process.walk import GiveUp, Work
+from casework.tasktree import current_node
+
+Reply = TypeVar("Reply")
+TOGETHER = 100
+"""Most Transactions in one activity."""
+ATTEMPTS = 3
+"""Of one activity, before its Transactions are tried one by one, and of each then."""
+SPARE_S = 90.0
+"""Of an activity beside the deadlines of its Transactions: patience with the database, for the most part."""
+AGAIN_AFTER = (0.2, 1.0, 5.0)
+"""Seconds before a further attempt of the error policy; the last repeats."""
+
+
+class TrayCalls:
+    """The activities of one tray."""
+
+    def __init__(self, start: TrayStart, book: TrayBook) -> None:
+        self._start = start
+        self._book = book
+        self.given_up = 0 if start.carried is None else start.carried.given_up
+
+    async def work(self, work: Work) -> list[Outcome]:
+        """A station's work on all its Transactions."""
+        if work.attempt > 1:
+            pause = AGAIN_AFTER[min(work.attempt - 2, len(AGAIN_AFTER) - 1)]
+            await workflow.sleep(pause, summary=f"before attempt {work.attempt} of {work.path}")
+        made: list[Outcome] = []
+        for first in range(0, len(work.transactions), TOGETHER):
+            made += await self._together(work, work.transactions[first : first + TOGETHER])
+        return made
+
+    async def _together(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
+        try:
+            return await self._part(work, uuids)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            if len(uuids) == 1:
+                return await self.give_up(GiveUp({uuids[0]: reason_of(error)}))
+        made: list[Outcome] = []
+        for uuid in uuids:
+            made += await self._together(work, (uuid,))
+        return made
+
+    async def _part(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
+        start = self._start
+        asked = TrayWork(
+            start.tenant,
+            start.process,
+            start.claim_id,
+            work.station,
+            work.visit,
+            work.attempt,
+            self._book.standing(uuids),
+        )
+        each = start.timeouts.get(work.station, TIMEOUT_LIMIT)
+        seconds = math.ceil(len(uuids) / AT_ONCE) * each + SPARE_S
+        return list((await self._execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
+
+    async def give_up(self, pending: GiveUp) -> list[Outcome]:
+        """Let Transactions fail for a reason of their tray's."""
+        start = self._start
+        self.given_up += 1
+        asked = GiveUpTray(
+            start.tenant,
+            start.process,
+            start.claim_id,
+            self.given_up,
+            self._book.standing(pending.reasons),
+            pending.reasons,
+        )
+        return list((await self._execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S)).outcomes)
+
+    async def tell_skipped(self) -> None:
+        """Tell the tasks that are passed over, if there are any. It changes nothing if they cannot be told."""
+        start, tasks = self._start, self._start.shape.kinds
+        goes_on_at = {each.uuid: at for each in start.entries if (at := each.skip_until) is not None and at in tasks}
+        if goes_on_at:
+            asked = SkippedTasks(start.tenant, start.process, start.claim_id, goes_on_at)
+            seconds = sum(start.timeouts.values()) * len(goes_on_at) + SPARE_S
+            try:
+                await self._execute(contracts.TELL_SKIPPED, asked, type(None), seconds)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise
+                workflow.logger.warning("tasks could not be told that they are skipped: %s", reason_of(error))
+
+    async def release(self) -> None:
+        """Let go of what bears the claim still."""
+        start = self._start
+        asked = ReleaseTray(start.tenant, start.process, start.claim_id)
+        await self._execute(contracts.RELEASE_TRAY, asked, type(None), SPARE_S)
+
+    async def _execute(self, activity: str, asked: Any, reply: type[Reply], seconds: float) -> Reply:
+        """Until it is done.
+
+        Raises:
+            ActivityError: its attempts are used up, or it was cancelled.
+        """
+        wait = StoreWait()
+        while True:
+            try:
+                made: Reply = await workflow.execute_activity(
+                    activity,
+                    asked,
+                    activity_id=activity_id(current_node().path),
+                    result_type=reply,
+                    start_to_close_timeout=timedelta(seconds=seconds),
+                    heartbeat_timeout=HEARTBEAT,
+                    retry_policy=RetryPolicy(
+                        initial_interval=timedelta(seconds=0.1),
+                        backoff_coefficient=3.0,
+                        maximum_interval=timedelta(seconds=20),
+                        maximum_attempts=ATTEMPTS,
+                    ),
+                )
+            except ActivityError as error:
+                if is_cancelled_exception(error) or not (store_unavailable(error) or unreadable(error)):
+                    raise
+                await wait.pause(error)
+            else:
+                return made
