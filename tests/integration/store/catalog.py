@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-SCHEMAS = "('agent_ops', 'agent_policy', 'casework_auth', 'casework_meta')"
+SCHEMAS = "('agent_ops', 'process_ops', 'agent_policy', 'casework_auth', 'casework_meta')"
 ROLES = "('casework_runtime', 'casework_policy_owner', 'casework_retention')"
 
 LINES = f"""

@@ -87,11 +87,11 @@ async def test_older_release_runs_on_a_newer_schema(database_dsn: str) -> None:
 
 
 async def test_every_table_logs_whole_rows(database_dsn: str) -> None:
-    """DA-43. Every agent_ops table has REPLICA IDENTITY FULL."""
+    """DA-43. Every table of runs and of Transactions has REPLICA IDENTITY FULL."""
     with psycopg.connect(database_dsn) as conn:
         rows = conn.execute(
             "select relname, relreplident from pg_class"
-            " where relnamespace = 'agent_ops'::regnamespace and relkind = 'r'"
+            " where relnamespace::regnamespace::text in ('agent_ops', 'process_ops') and relkind = 'r'"
         ).fetchall()
     assert len(rows) > 12
     assert {identity for _, identity in rows} == {"f"}
@@ -100,7 +100,7 @@ async def test_every_table_logs_whole_rows(database_dsn: str) -> None:
 async def test_every_key_starts_with_the_tenant(database_dsn: str) -> None:
     """Row-level security can be switched on: each table has a tenant, default 'default', first in its primary key."""
     with psycopg.connect(database_dsn) as conn:
-        for table in tables(conn, "('agent_ops', 'agent_policy', 'casework_auth')"):
+        for table in tables(conn, "('agent_ops', 'process_ops', 'agent_policy', 'casework_auth')"):
             first = conn.execute(
                 "select a.attname, pg_get_expr(d.adbin, d.adrelid) from pg_index i"
                 " join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]"

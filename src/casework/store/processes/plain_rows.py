@@ -1,0 +1,89 @@
+"""Values of a process as the database's functions take them: plain objects, cleaned, with how much was replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from casework.errors import InputError
+from casework.process import ErrorEntity, Transaction
+from casework.values import Plain, clean, dumps, plain
+
+KEY_LIMIT = 500
+"""Longest natural key, in characters."""
+COLUMNS = tuple(Transaction.__dataclass_fields__)
+
+
+def held(fields: Mapping[str, Any]) -> dict[str, Plain]:
+    """`fields` as the database can hold them, with `cleaned`."""
+    made = clean(plain(dict(fields)))
+    return {**made.value, "cleaned": made.replaced}
+
+
+def as_json(value: Plain) -> Jsonb:
+    """A parameter of type jsonb."""
+    return Jsonb(value, dumps=dumps)
+
+
+def new_row(
+    made: Transaction, process: str, *, cloned_from: UUID | None = None, business_key: str | None = None
+) -> dict[str, Plain]:
+    """A Transaction that is new. `process` is whose work the birth is.
+
+    Raises:
+        InputError: a key is blank or longer than KEY_LIMIT.
+    """
+    _check_key("natural_key", made.natural_key)
+    _check_key("business_key", business_key)
+    return held(
+        {
+            "uuid": made.uuid,
+            "parent_uuid": made.parent_uuid,
+            "natural_key": made.natural_key,
+            "start_time": made.start_time,
+            "cloned_from": cloned_from,
+            "business_key": business_key,
+            "data": made.data,
+            "stage_process": process,
+            **_state(made),
+        }
+    )
+
+
+def changed_row(before: Transaction, after: Transaction, process: str, *, by_hand: bool = False) -> dict[str, Plain]:
+    """What a Transaction becomes. Its data is there only where it is another."""
+    data = {} if after.data == before.data else {"data": after.data}
+    return held({"by_hand": by_hand, "stage_process": process, **data, **_state(after)})
+
+
+def _state(transaction: Transaction) -> dict[str, Any]:
+    return {
+        "status": transaction.status,
+        "status_before_error": transaction.status_before_error,
+        "claim_id": transaction.claim_id,
+        "process": transaction.process,
+        "task": transaction.task,
+        "priority": transaction.priority,
+        "due_time": transaction.due_time,
+        "end_time": transaction.end_time,
+        "skip_until": transaction.skip_until,
+        "straight_through": transaction.straight_through,
+    }
+
+
+def error_row(error: ErrorEntity) -> dict[str, Plain]:
+    """An error."""
+    return held({name: getattr(error, name) for name in ErrorEntity.__dataclass_fields__})
+
+
+def transaction_of(row: Mapping[str, Any]) -> Transaction:
+    """The Transaction among the columns of a row."""
+    return Transaction(**{name: row[name] for name in COLUMNS})
+
+
+def _check_key(name: str, key: str | None) -> None:
+    if key is not None and not (key.strip() and len(key) <= KEY_LIMIT):
+        raise InputError(f"{name} is {key!r:.60}. Pass a text of 1 to {KEY_LIMIT} characters, or None.", field=name)

@@ -1,0 +1,1 @@
+"""The rows of business processes on a real server."""
