@@ -44,8 +44,11 @@ create index transactions_by_claim on process_ops.transactions (tenant, claim_id
 create index transactions_by_parent on process_ops.transactions (tenant, parent_uuid, id) where parent_uuid is not null;
 create index transactions_by_root on process_ops.transactions (tenant, root_uuid, id) where parent_uuid is not null;
 create index transactions_by_clone on process_ops.transactions (tenant, cloned_from) where cloned_from is not null;
-create index transactions_newest on process_ops.transactions (tenant, start_time desc, uuid desc);
-create index transactions_by_status on process_ops.transactions (tenant, status, start_time desc, uuid desc);
+-- For lists, which say `id > 0`. All have it; but who looks for a row by its key is kept off these two, which a plan that
+-- is made over a new table would take for as good as the key, and look through all rows.
+create index transactions_newest on process_ops.transactions (tenant, start_time desc, uuid desc) where id > 0;
+create index transactions_by_status on process_ops.transactions (tenant, status, start_time desc, uuid desc)
+    where id > 0;
 
 -- Which claims there were: one that is repeated takes nothing new, even when all that it took is through.
 create table process_ops.transaction_claims (
@@ -101,7 +104,8 @@ create table process_ops.transaction_steps (
     constraint transaction_steps_ended_when_terminal check ((ended_at is null) = (state = 'STARTED')),
     foreign key (tenant, transaction_uuid) references process_ops.transactions on delete cascade
 ) with (fillfactor = 70);
-create index transaction_steps_by_transaction on process_ops.transaction_steps (tenant, transaction_uuid);
+-- Not the tenant first: a plan that is made over a new table would look for a step here, among all.
+create index transaction_steps_by_transaction on process_ops.transaction_steps (transaction_uuid, tenant);
 
 create table process_ops.transaction_errors (
     tenant           text        not null default 'default',
@@ -187,10 +191,12 @@ create trigger transactions_guard_delete before delete on process_ops.transactio
 
 -- The status of a Transaction that another database transaction has ended; null while rows of it may be written.
 create function process_ops.ended_status(of_tenant text, of_transaction uuid) returns text
-    language sql stable set search_path = pg_catalog as $$
-    select t.status from process_ops.transactions t
-    where t.tenant = of_tenant and t.uuid = of_transaction and t.end_time is not null
-      and t.ended_by is distinct from pg_current_xact_id_if_assigned() $$;
+    language plpgsql set search_path = pg_catalog as $$
+begin
+    return (select t.status from process_ops.transactions t
+            where t.tenant = of_tenant and t.uuid = of_transaction and t.end_time is not null
+              and t.ended_by is distinct from pg_current_xact_id_if_assigned());
+end $$;
 
 -- Rows of a Transaction are written while it is open, and go only with it. Of those that are written once none changes.
 create function process_ops.guard_related() returns trigger language plpgsql set search_path = pg_catalog as $$

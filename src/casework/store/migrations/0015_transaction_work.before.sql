@@ -95,7 +95,7 @@ declare
 begin
     select t.ctid into spot from process_ops.transactions t
     where t.tenant = of_tenant and t.uuid = of_transaction
-      and t.status || '' = before_status and t.claim_id is not distinct from before_claim
+      and t.status = before_status and t.claim_id is not distinct from before_claim
     for no key update;
     if not found then
         return false;

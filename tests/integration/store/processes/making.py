@@ -127,3 +127,15 @@ async def write(db: Database, before: Transaction, after: Transaction, **more: A
 def uuids(found: Sequence[Transaction]) -> list[UUID]:
     """Their ids."""
     return [each.uuid for each in found]
+
+
+READ = """
+select relname, seq_tup_read + coalesce(idx_tup_fetch, 0)
+       + (select coalesce(sum(pg_stat_get_xact_tuples_returned(indexrelid)), 0) from pg_index where indrelid = relid)
+from pg_stat_xact_user_tables where schemaname = 'process_ops'
+"""
+
+
+async def rows_read(conn: Connection) -> dict[str, int]:
+    """How many rows and entries of indexes this session has read of each table, so far."""
+    return {name: int(count) for name, count in await (await conn.execute(READ)).fetchall()}

@@ -28,6 +28,7 @@ from tests.integration.store.processes.making import (
     end,
     end_of,
     get,
+    rows_read,
     step_of,
     write,
 )
@@ -262,3 +263,19 @@ async def test_a_step_that_is_completed_stays_so(db: Database, admin_db: Databas
     await end(db, end_of(step, begun, result=1))
     with pytest.raises(FatalError, match="transaction_steps_terminal_stays"):
         await execute(admin_db, "update process_ops.transaction_steps set result = '2'")
+
+
+async def test_a_step_is_found_by_its_key_alone(admin_db: Database, db: Database) -> None:
+    """BP-33. Over tables that the planner knows nothing of, a begin and an end read no other rows than their own."""
+    for table in ("transactions", "transaction_steps"):
+        await execute(admin_db, f"alter table process_ops.{table} set (autovacuum_enabled = false)")
+    tray = await claimed(db, 300)
+    await begin(db, *(step_of(each, path="earlier.1") for each in tray))
+    async with db.transaction() as conn:
+        before = await rows_read(conn)
+        for each in tray[:10]:
+            begun = await task_steps.begin(conn, step_of(each))
+            await task_steps.end(conn, end_of(step_of(each), begun, to={"status": "CHECKED"}))
+        after = await rows_read(conn)
+    assert after["transaction_steps"] - before["transaction_steps"] <= 10 * 5
+    assert after["transactions"] - before["transactions"] <= 10 * 30
