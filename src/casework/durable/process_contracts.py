@@ -53,7 +53,7 @@ class TrayCarried:
 class TrayStart:
     """Input of a tray: the Transactions that a claim has stamped, on the line as it was then.
 
-    `timeouts` are the deadlines of one Transaction in each task, in seconds; a station without one has the longest.
+    `deadlines_ms` are those of one Transaction in each task, in milliseconds; a station without one has the longest.
     """
 
     tenant: str
@@ -62,7 +62,7 @@ class TrayStart:
     shape: Shape
     entries: tuple[Entry, ...]
     standing: tuple[Standing, ...]
-    timeouts: Mapping[str, float]
+    deadlines_ms: Mapping[str, int]
     roll_over_events: int = 4_000
     roll_over_bytes: int = 4_000_000
     carried: TrayCarried | None = None

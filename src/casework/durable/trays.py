@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -41,7 +42,7 @@ def tray_start(line: Line, claimed: Sequence[Transaction], bounds: HistorySettin
         shape=line.shape,
         entries=tuple(_entry(line, each) for each in claimed),
         standing=standing((each.uuid, each.status) for each in claimed),
-        timeouts={name: spec.timeout for name, spec in line.specs.items()},
+        deadlines_ms={name: math.ceil(spec.timeout * 1000) for name, spec in line.specs.items()},
         roll_over_events=bounds.roll_over_events,
         roll_over_bytes=bounds.roll_over_bytes,
     )

@@ -10,10 +10,10 @@ import asyncio
 import importlib
 import logging
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from temporalio.client import Client
 from temporalio.runtime import Runtime
@@ -30,6 +30,7 @@ from casework.durable.activities.services import Services
 from casework.durable.activities.sub_runs import SubRunActivity
 from casework.durable.activities.sweep import SweepActivity
 from casework.durable.activities.tool import ToolActivity
+from casework.durable.activities.tray import TrayActivities
 from casework.durable.blob_sweep import kept_blobs
 from casework.durable.builds import deployment
 from casework.durable.canary import try_store
@@ -99,13 +100,14 @@ def make_worker(
     Raises:
         SettingsError: the name of its build, or of its queue with a build, cannot be used.
     """
-    activities = (
+    activities: tuple[Callable[..., Any], ...] = (
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
         SegmentActivity(services).run_segment,
         ProjectActivity(services).project,
         SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
+        *TrayActivities(services).all(),
     )
     return patient_worker(
         settings.worker.max_workflow_tasks,

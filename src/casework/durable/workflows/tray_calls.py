@@ -88,7 +88,7 @@ class TrayCalls:
             work.attempt,
             self._book.standing(uuids),
         )
-        each = start.timeouts.get(work.station, TIMEOUT_LIMIT)
+        each = start.deadlines_ms.get(work.station, TIMEOUT_LIMIT * 1000) / 1000
         seconds = math.ceil(len(uuids) / AT_ONCE) * each + SPARE_S
         return list((await self._execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
 
@@ -112,7 +112,7 @@ class TrayCalls:
         goes_on_at = {each.uuid: at for each in start.entries if (at := each.skip_until) is not None and at in tasks}
         if goes_on_at:
             asked = SkippedTasks(start.tenant, start.process, start.claim_id, goes_on_at)
-            seconds = sum(start.timeouts.values()) * len(goes_on_at) + SPARE_S
+            seconds = sum(start.deadlines_ms.values()) / 1000 * len(goes_on_at) + SPARE_S
             try:
                 await self._execute(contracts.TELL_SKIPPED, asked, type(None), seconds)
             except ActivityError as error:

@@ -209,3 +209,9 @@ def _ended(ended: TaskEnd) -> dict[str, Plain]:
 async def of(conn: Connection, tenant: str, transaction: UUID) -> list[StepRow]:
     """The ledger of a Transaction, in the order of first begins."""
     return await queries.many(conn, _SQL["of"], {"tenant": tenant, "uuid": transaction}, StepRow)
+
+
+async def current(conn: Connection, step: TaskStep) -> int | None:
+    """The attempt that is under way; None where the step has ended or was never begun."""
+    found = await queries.value(conn, _SQL["current"], {"tenant": step.tenant, "step_id": step.step_id})
+    return None if found is None else int(found)

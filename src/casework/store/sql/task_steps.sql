@@ -15,3 +15,7 @@ select step_id, transaction_uuid, claim_id, process, task, path, kind, task_vers
 from process_ops.transaction_steps
 where tenant = %(tenant)s and transaction_uuid = %(uuid)s
 order by started_at, step_id
+
+-- name: current
+select attempt from process_ops.transaction_steps
+where tenant = %(tenant)s and step_id = %(step_id)s and state = 'STARTED'

@@ -1,0 +1,143 @@
+"""The activities of trays: a station's work on some Transactions, giving up, telling what is skipped, letting go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from temporalio import activity
+
+from casework.durable import process_contracts as contracts
+from casework.durable.activities.operation import operation
+from casework.durable.activities.plain_tasks import PlainStation
+from casework.durable.activities.services import Services
+from casework.durable.activities.skipped import tell_skipped
+from casework.durable.activities.stations import Item, Station
+from casework.durable.activities.transactional_tasks import TransactionalStation
+from casework.durable.activities.unstepped import FinalizerStation, GivenUpStation, GoneStation
+from casework.durable.process_contracts import (
+    AT_ONCE,
+    GiveUpTray,
+    Outcome,
+    ReleaseTray,
+    SkippedTasks,
+    Standing,
+    TrayReply,
+    TrayWork,
+)
+from casework.process.lines import FINALIZER
+from casework.process.tasks import Kind
+from casework.store.processes import transactions
+
+OTHER_CONNECTIONS = 2
+"""Connections of the pool that Tasks in the database leave to others."""
+
+
+def utc() -> datetime:
+    """The present instant."""
+    return datetime.now(UTC)
+
+
+class TrayActivities:
+    """`casework.work_tray` and what goes with it."""
+
+    def __init__(self, services: Services, now: Callable[[], datetime] = utc) -> None:
+        self._services = services
+        self._now = now
+        pool = services.settings.database.pool_max_size
+        self._room = asyncio.Semaphore(max(1, pool - OTHER_CONNECTIONS))
+
+    def all(self) -> tuple[Callable[..., Any], ...]:
+        """What a worker registers."""
+        return (self.work_tray, self.give_up, self.tell_skipped, self.release_tray)
+
+    @activity.defn(name=contracts.WORK_TRAY)
+    @operation
+    async def work_tray(self, work: TrayWork) -> TrayReply:
+        """Do a station's work on each Transaction; one that fails is an outcome, and the others go on.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached; what is done is found again.
+        """
+        return await self._reply(self._station(work), work.standing)
+
+    @activity.defn(name=contracts.GIVE_UP)
+    @operation
+    async def give_up(self, asked: GiveUpTray) -> TrayReply:
+        """Record an error for each, and let it leave the line.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached.
+        """
+        line = self._services.lines.get(asked.process)
+        return await self._reply(GivenUpStation(self._services, asked, line, self._now), asked.standing)
+
+    @activity.defn(name=contracts.TELL_SKIPPED)
+    @operation
+    async def tell_skipped(self, asked: SkippedTasks) -> None:
+        """Tell the Tasks that are passed over.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached.
+        """
+        await tell_skipped(self._services, asked)
+
+    @activity.defn(name=contracts.RELEASE_TRAY)
+    @operation
+    async def release_tray(self, asked: ReleaseTray) -> None:
+        """Let go of what bears the claim still.
+
+        Raises:
+            StoreUnavailableError: the database cannot be reached.
+        """
+        async with self._services.db.transaction() as conn:
+            await transactions.release(conn, asked.tenant, asked.claim_id)
+
+    def _station(self, work: TrayWork) -> Station:
+        services, line = self._services, self._services.lines.get(work.process)
+        if line is not None and work.station == FINALIZER:
+            return FinalizerStation(services, work, line, self._now)
+        spec = None if line is None else line.specs.get(work.station)
+        if line is None or spec is None:
+            return GoneStation(services, work, line, self._now)
+        if spec.kind is Kind.PLAIN:
+            return PlainStation(services, work, line, self._now)
+        return TransactionalStation(services, work, line, self._now, self._room)
+
+    async def _reply(self, station: Station, standing: Iterable[Standing]) -> TrayReply:
+        items = [Item(uuid, each.status) for each in standing for uuid in each.transactions]
+        return TrayReply(grouped(await _each(station, items)))
+
+
+async def _each(station: Station, items: Sequence[Item]) -> list[Outcome]:
+    """Some at once, in their order. What fails as a whole lets those that are under way come to their end."""
+    waiting, made, faults = deque(items), dict[Item, Outcome](), list[Exception]()
+
+    async def some() -> None:
+        while waiting and not faults:
+            item = waiting.popleft()
+            try:
+                made[item] = await station.work(item)
+            except Exception as fault:  # noqa: BLE001  # raised below, when nothing is under way any more
+                faults.append(fault)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(AT_ONCE, len(items))):
+            group.create_task(some())
+    if faults:
+        raise faults[0]
+    return [made[item] for item in items]
+
+
+def grouped(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Those that are alike as one, in the order of the first of each; one that was parted stays alone."""
+    made: dict[Outcome, Outcome] = {}
+    for each in outcomes:
+        alike = each if each.children else replace(each, transactions=())
+        known = made.get(alike)
+        made[alike] = each if known is None else replace(known, transactions=known.transactions + each.transactions)
+    return tuple(made.values())

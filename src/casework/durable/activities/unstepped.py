@@ -1,0 +1,97 @@
+"""What is done to Transactions without a step in the ledger: the Finalizer, what is given up, a task that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from casework.durable.activities.services import Services
+from casework.durable.activities.stations import Item, Station, unfit
+from casework.durable.process_contracts import GiveUpTray, Outcome, TrayWork
+from casework.errors import FatalError
+from casework.graph.problems import unknown
+from casework.process.lines import END, FINALIZER, MONITOR, Line
+from casework.process.policies import OnError
+from casework.process.transactions import Transaction, moved
+from casework.store.database import Connection
+from casework.store.processes import task_errors, transactions
+
+GIVEN_UP = "given_up"
+"""The place at which a Transaction is given up, in the identities of what is recorded."""
+
+
+class UnsteppedStation(Station):
+    """A station whose work is one look at the Transaction, and one write."""
+
+    async def work(self, item: Item) -> Outcome:
+        """Look, and write."""
+        if (other := self.not_ours(item)) is not None:
+            return other
+        async with self.services.db.transaction() as conn:
+            found = await transactions.lock(conn, self.asked.tenant, item.uuid)
+            expected = (item.status, self.asked.claim_id, None)
+            if found is None or (found.status, found.claim_id, found.end_time) != expected:
+                return unfit(item.uuid, found, self.asked.claim_id)
+            return await self.write(conn, found)
+
+    async def write(self, conn: Connection, found: Transaction) -> Outcome:
+        """Do it to a Transaction that is what the tray takes it for."""
+        raise NotImplementedError
+
+    async def fail(self, conn: Connection, found: Transaction, error: Exception) -> Outcome:
+        """The failure of one. It is held whatever the policy says: there is nothing to try again or to pass over."""
+        entity = self.entity(found, error, await transactions.root(conn, found), self.now())
+        await task_errors.record(conn, found.tenant, entity)
+        halts = self.policy.on_error is OnError.FAIL_FAST
+        outcome, after = self.left(self.placed(found), entity.short, halts=halts)
+        await transactions.write(conn, found, after, self.asked.process, "error", entity.failed)
+        return outcome
+
+
+class FinalizerStation(UnsteppedStation):
+    """Ends the line: what has the status that is expected gets its next one, and all are let go."""
+
+    async def write(self, conn: Connection, found: Transaction) -> Outcome:
+        """Set the status, and let go."""
+        finalizer = None if self.line is None else self.line.process.finalizer
+        if finalizer is None:
+            error = FatalError(f"Process {self.asked.process!r} has no Finalizer any more. Clone the Transaction.")
+            return await self.fail(conn, found, error)
+        if found.status != finalizer.expects:
+            return Outcome("passed", (found.uuid,), found.status, to=END)
+        at = self.now()
+        after = replace(moved(self.services.app.statuses, found, finalizer.sets, at), claim_id=None, task=None)
+        await transactions.write(conn, found, after, self.asked.process, FINALIZER, at)
+        return Outcome("passed", (found.uuid,), after.status, held=False, to=END)
+
+
+class GoneStation(UnsteppedStation):
+    """A task, or a whole process, that the application does not have any more."""
+
+    async def write(self, conn: Connection, found: Transaction) -> Outcome:
+        """Fail it, with what there is."""
+        asked, lines = self.asked, self.services.lines
+        if self.line is None:
+            what = unknown("process", asked.process, lines)
+        else:
+            what = f"process {asked.process!r} has no task {asked.station!r} any more"
+        text = f"{what[0].upper()}{what[1:]}. The tray was begun by another release; clone the Transaction."
+        return await self.fail(conn, found, FatalError(text))
+
+
+class GivenUpStation(UnsteppedStation):
+    """Transactions that fail by no fault of their own, at the task where they are."""
+
+    def __init__(self, services: Services, asked: GiveUpTray, line: Line | None, now: Callable[[], datetime]) -> None:
+        work = TrayWork(asked.tenant, asked.process, asked.claim_id, GIVEN_UP, asked.number, 1, asked.standing)
+        super().__init__(services, work, line, now)
+        self._reasons = asked.reasons
+
+    def placed(self, transaction: Transaction) -> Transaction:
+        """It stays where it is."""
+        return replace(transaction, process=self.asked.process, task=transaction.task or MONITOR)
+
+    async def write(self, conn: Connection, found: Transaction) -> Outcome:
+        """Fail it, for its reason."""
+        return await self.fail(conn, found, FatalError(self._reasons[found.uuid]))
