@@ -294,16 +294,27 @@ def load_app(reference: str | None = None, *, environment: str | None = None, fo
     """
     folder = (folder or Path.cwd()).resolve()
     found, origin = _reference(reference, environment, folder)
-    module_name, colon, attribute = found.strip().partition(":")
-    if not colon or not module_name or not attribute:
-        raise InputError(
-            f"{origin} is {found!r}: that names no application. Write it as package.module:attribute.", field="app"
-        )
-    app = _attribute(_module(module_name, folder, origin), attribute, origin)
+    app = load_object(found, origin, "application", folder)
     if not isinstance(app, App):
         hint = " Leave out the call and name the App itself." if callable(app) else ""
         raise InputError(f"{origin}: {found!r} is of type {type(app).__name__}, not an App.{hint}", field="app")
     return app
+
+
+def load_object(reference: str, origin: str, what: str, folder: Path | None = None) -> Any:
+    """What `reference` names as `package.module:attribute`; modules in `folder` (the working one) can be imported.
+
+    `origin` is where the reference stands, and `what` what it should name, for messages.
+
+    Raises:
+        InputError: it is not written so, or what it names is not there or fails on import.
+    """
+    module_name, colon, attribute = reference.strip().partition(":")
+    if not colon or not module_name or not attribute:
+        raise InputError(
+            f"{origin} is {reference!r}: that names no {what}. Write it as package.module:attribute.", field="app"
+        )
+    return _attribute(_module(module_name, (folder or Path.cwd()).resolve(), origin), attribute, origin)
 
 
 def _reference(reference: str | None, environment: str | None, folder: Path) -> tuple[str, str]:

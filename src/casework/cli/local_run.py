@@ -68,7 +68,7 @@ def _found(order: LocalOrder, settings: Settings) -> tuple[App, Pinned]:
     if not path.is_file():
         return _of_app(order, settings)
     made = load(path.read_bytes(), str(path))
-    app = _with(made, _app(order, settings, needed=False), named=_is_named(order, settings))
+    app = _with(made, _app(order, settings, needed=False), named=is_named(order.reference, settings))
     return app, app.bundles()[_name([each for each in made if isinstance(each, AiWorkflow)], order, path)]
 
 
@@ -115,15 +115,16 @@ def _of_app(order: LocalOrder, settings: Settings) -> tuple[App, Pinned]:
 def _app(order: LocalOrder, settings: Settings, *, needed: bool) -> App:
     from casework.app import App, load_app
 
-    if not needed and not _is_named(order, settings):
+    if not needed and not is_named(order.reference, settings):
         return App()
     return load_app(order.reference or settings.app.reference)
 
 
-def _is_named(order: LocalOrder, settings: Settings) -> bool:
+def is_named(reference: str | None, settings: Settings) -> bool:
+    """Whether an application is named: by `reference`, a setting, or the file in the working folder."""
     from casework.app import CONFIG
 
-    return bool(order.reference or settings.app.reference) or Path(CONFIG).exists()
+    return bool(reference or settings.app.reference) or Path(CONFIG).exists()
 
 
 def _name(workflows: list[Any], order: LocalOrder, path: Path) -> str:

@@ -10,7 +10,14 @@ from casework.process.declaring import bot_task
 from casework.process.failures import ErrorEntity, ErrorType, Severity
 from casework.process.lines import LOOP_RULE, BusinessProcess, Finalizer, Line, Rule
 from casework.process.monitor_runners import Emitter, MonitorRunner
-from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
+from casework.process.monitors import (
+    ErrorMonitor,
+    InputMonitorTask,
+    MonitorTask,
+    ProcessingMonitor,
+    SubmissionMonitor,
+    TransactionMonitorTask,
+)
 from casework.process.policies import Answer, ErrorPolicy, OnError
 from casework.process.schedules import Overlap, Schedule, half_days, staggered
 from casework.process.shipped import ERRORS, INTAKE, PROCESSING, SUBMISSION
@@ -51,6 +58,7 @@ __all__ = [
     "Decision",
     "Emitter",
     "ErrorEntity",
+    "ErrorMonitor",
     "ErrorPolicy",
     "ErrorTask",
     "ErrorType",
@@ -65,6 +73,7 @@ __all__ = [
     "OnError",
     "Overlap",
     "PlainTask",
+    "ProcessingMonitor",
     "Question",
     "Remedy",
     "Rule",
@@ -73,6 +82,7 @@ __all__ = [
     "Severity",
     "SplitTask",
     "StatusSet",
+    "SubmissionMonitor",
     "TaskContext",
     "Transaction",
     "TransactionMonitorTask",

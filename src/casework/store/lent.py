@@ -20,6 +20,7 @@ from psycopg.rows import AsyncRowFactory
 
 from casework.errors import FatalError, RetryableError
 from casework.store.connection import BoundedConnection
+from casework.store.database import Database
 
 _GAP = re.compile(r"\s+|;|--[^\n]*")
 _WORDS = re.compile(r"[a-z_]+")
@@ -167,6 +168,20 @@ async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
     if after != before:
         raise FatalError(f"A transactional tool ended its transaction or changed its role. {_ENDING}; mend the tool.")
     await conn.execute(_OURS_LATER)
+
+
+@asynccontextmanager
+async def lent_alone(database: Database, *, keep: bool = True) -> AsyncIterator[LentTransaction]:
+    """Lend a transaction that has no row of ours in it: for one Task by itself. Without `keep` it is rolled back.
+
+    Raises:
+        StoreUnavailableError: the database cannot be reached.
+        FatalError, RetryableError: as `lent`.
+    """
+    async with database.transaction() as conn, conn.transaction(force_rollback=not keep):
+        await conn.execute(b"select pg_current_xact_id()")  # so that a first write is no change of the transaction
+        async with lent(conn) as handle:
+            yield handle
 
 
 async def _identity(conn: AsyncConnection[Any]) -> Any:

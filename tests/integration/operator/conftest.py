@@ -27,8 +27,8 @@ from casework.store import tokens
 from casework.store.database import Database
 from casework.store.local import LocalPostgres
 from casework.store.migrate import migrate
+from casework.testing.databases import QUICK
 from casework.values import loads
-from tests.conftest import QUICK
 from tests.integration.durable.conftest import House, eventually
 
 # Commits outlive a kill of the server, if not of the machine.

@@ -9,8 +9,7 @@ import psycopg
 import pytest
 
 from casework.store import queries
-from casework.store.local import LocalPostgres
-from tests.conftest import with_database
+from casework.testing.databases import Databases
 from tests.integration.store.cases import START, TENANT
 
 RUNS, OPEN, BAD = 20_000, 200, 200
@@ -62,18 +61,12 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def filled(postgres: LocalPostgres, migrated_template: str) -> Iterator[psycopg.Connection[Any]]:
+def filled(casework_databases: Databases) -> Iterator[psycopg.Connection[Any]]:
     """A database of 20,000 runs, of which 200 are open and 200 had trouble."""
-    name = "test_metric_plans"
-    with psycopg.connect(with_database(postgres.dsn, "postgres"), autocommit=True) as admin:
-        admin.execute(f"create database {name} template {migrated_template} strategy file_copy".encode())
-        try:
-            with psycopg.connect(with_database(postgres.dsn, name), autocommit=True) as conn:
-                for statement in FILL:
-                    conn.execute(statement.encode())
-                yield conn
-        finally:
-            admin.execute(f"drop database {name} with (force)".encode())
+    with casework_databases.migrated() as dsn, psycopg.connect(dsn, autocommit=True) as conn:
+        for statement in FILL:
+            conn.execute(statement.encode())
+        yield conn
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,12 +15,13 @@ from casework.process import ABORTED, COMPLETED, DEFAULT_STATUSES, ERROR_IN_PROG
 from casework.process.admission import admit
 from casework.process.declaring import bot_task
 from casework.process.lines import LOOP_RULE, BusinessProcess
-from casework.process.local import LocalProject
 from casework.process.policies import Answer, ErrorPolicy
 from casework.process.remedies import remedied
 from casework.process.shipped import ERRORS, INTAKE, AskAboutError
-from casework.process.tasks import Change, Decision, ErrorTask, Question, Remedy, TaskContext, TransactionalTask
+from casework.process.tasks import Change, ErrorTask, Remedy, TaskContext, TransactionalTask
 from casework.process.transactions import Transaction, failed, moved
+from casework.testing.answers import ScriptedReviewer
+from casework.testing.processes import Project, ProjectFixture
 
 A, B = plain("a"), plain("b")
 ALL = ErrorPolicy(resume=True, complete_by_hand=True)
@@ -60,28 +61,29 @@ class AllAnswers(AskAboutError):
 AskAll = bot_task("ask-all")(AllAnswers)
 
 
-async def ended(
-    decision: Decision, *, errors: BusinessProcess = ERRORS, **data: Any
-) -> tuple[LocalProject, UUID, list[str]]:
-    """A Transaction that fails, and the decision on it; then everything goes on until nothing moves."""
-    asked: list[str] = []
-
-    def reviewer(transaction: Transaction, question: Question) -> Decision:
-        asked.append(question.text)
-        return decision
-
-    project = LocalProject([WORK, errors], errors=ALL, reviewer=reviewer)
-    uuid = project.add("INTAKE_COMPLETED", data)
-    await project.settle()
-    return project, uuid, asked
+Ended = Callable[..., tuple[Project, UUID]]
 
 
-async def test_a_person_is_asked_with_the_form_and_aborts() -> None:
+@pytest.fixture
+def ended(casework_project: ProjectFixture) -> Ended:
+    """A Transaction that fails; then everything goes on until nothing moves, with the decisions of the reviewer."""
+
+    def run(errors: BusinessProcess = ERRORS, **data: Any) -> tuple[Project, UUID]:
+        project = casework_project([WORK, errors], errors=ALL)
+        uuid = project.add("INTAKE_COMPLETED", data)
+        project.settle()
+        return project, uuid
+
+    return run
+
+
+def test_a_person_is_asked_with_the_form_and_aborts(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:
     """The form says what failed, where, when and why; abort ends it, by a person."""
-    project, uuid, asked = await ended(Decision("abort"))
-    transaction = project.store.transactions[uuid]
+    casework_reviewer.decides("abort")
+    project, uuid = ended()
+    transaction = project[uuid]
     assert (transaction.status, transaction.straight_through, transaction.claim_id) == (ABORTED, False, None)
-    (form,) = asked
+    (form,) = casework_reviewer.asked
     for part in (
         str(uuid),
         "PROCESSING_IN_PROGRESS",
@@ -89,14 +91,14 @@ async def test_a_person_is_asked_with_the_form_and_aborts() -> None:
         "processing, task fail-once",
         "2026-01-01",
     ):
-        assert part in form
+        assert part in form.text
     assert [step.after for step in project.store.stages[2:]] == [HAS_ERROR, ERROR_IN_PROGRESS, ABORTED]
 
 
-async def test_the_rule_asks_nobody_about_a_warning() -> None:
+def test_the_rule_asks_nobody_about_a_warning(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:
     """Whether a person is needed is a Rule's: a warning is ended by the Finalizer, and nobody is asked."""
-    project, uuid, asked = await ended(Decision("abort"), severity="WARNING")
-    assert (project.store.transactions[uuid].status, asked) == (ABORTED, [])
+    project, uuid = ended(severity="WARNING")
+    assert (project[uuid].status, casework_reviewer.asked) == (ABORTED, [])
     assert project.store.stages[-1].by == "finalizer"
 
 
@@ -116,30 +118,32 @@ class Mend(ErrorTask):
         return Remedy(Answer.CLONE, into="INTAKE_COMPLETED", data={"mended": True})
 
 
-async def test_a_repair_goes_on_in_a_clone() -> None:
+def test_a_repair_goes_on_in_a_clone(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:
     """The failed Transaction is ABORTED and a new one takes its data over, mended, to the end of the line."""
     repaired = BusinessProcess(name="errors", monitor=ERRORS.monitor, tasks=(Mend,), finalizer=ERRORS.finalizer)
-    project, uuid, asked = await ended(Decision("abort"), errors=repaired, amount=5)
+    project, uuid = ended(repaired, amount=5)
     original, clone = project.store.transactions.values()
-    assert (original.uuid, original.status, asked) == (uuid, ABORTED, [])
+    assert (original.uuid, original.status, casework_reviewer.asked) == (uuid, ABORTED, [])
     assert (clone.status, clone.data["amount"], clone.data["mended"]) == ("PROCESSING_COMPLETED", 5, True)
     assert clone.status_before_error is None
 
 
-async def test_it_resumes_at_a_task_where_the_policy_says_so() -> None:
+def test_it_resumes_at_a_task_where_the_policy_says_so(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:
     """It goes on at the task named, in its own process; the tasks before are passed over, and told."""
     SKIPPED.clear()
-    project, uuid, _ = await ended(Decision("resume", data={"at": "b"}), errors=ASK_ALL)
-    transaction = project.store.transactions[uuid]
+    casework_reviewer.decides("resume", data={"at": "b"})
+    project, uuid = ended(ASK_ALL)
+    transaction = project[uuid]
     assert (transaction.status, transaction.skip_until) == ("PROCESSING_COMPLETED", None)
     assert (transaction.data["counted"], transaction.data["seen"]) == (1, ["b"])
     assert SKIPPED == ["it goes on at task 'b'"]
 
 
-async def test_it_is_completed_by_hand_where_the_policy_says_so() -> None:
+def test_it_is_completed_by_hand_where_the_policy_says_so(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:
     """It is COMPLETED, marked as done by hand and as not straight through."""
-    project, uuid, _ = await ended(Decision("complete"), errors=ASK_ALL)
-    transaction = project.store.transactions[uuid]
+    casework_reviewer.decides("complete")
+    project, uuid = ended(ASK_ALL)
+    transaction = project[uuid]
     assert (transaction.status, transaction.straight_through) == (COMPLETED, False)
     assert transaction.end_time is not None
     assert project.store.by_hand == {uuid}
@@ -202,7 +206,7 @@ def test_a_clone_is_one_and_has_no_past() -> None:
     assert (first.transaction.status, first.transaction.natural_key) == (ABORTED, "m")
 
 
-async def test_a_fault_in_the_error_process_leaves_the_transaction_to_it() -> None:
+def test_a_fault_in_the_error_process_leaves_the_transaction_to_it(casework_project: ProjectFixture) -> None:
     """What fails in the Error process is HAS_ERROR again, with the status before the first error, and two records."""
 
     @bot_task("break")
@@ -211,25 +215,20 @@ async def test_a_fault_in_the_error_process_leaves_the_transaction_to_it() -> No
             raise ConnectionError("down")
 
     broken = BusinessProcess(name="errors", monitor=ERRORS.monitor, tasks=(Break,), finalizer=ERRORS.finalizer)
-    async with LocalProject([WORK, broken]) as project:
-        uuid = project.add("INTAKE_COMPLETED")
-        await project.run("processing")
-        await project.run("errors")
-        transaction = project.store.transactions[uuid]
-        assert (transaction.status, transaction.status_before_error) == (HAS_ERROR, "PROCESSING_IN_PROGRESS")
-        assert [each.task for each in project.store.errors] == ["fail-once", "break"]
+    project = casework_project([WORK, broken])
+    uuid = project.add("INTAKE_COMPLETED")
+    project.run("processing")
+    project.run("errors")
+    assert (project[uuid].status, project[uuid].status_before_error) == (HAS_ERROR, "PROCESSING_IN_PROGRESS")
+    assert [each.task for each in project.store.errors] == ["fail-once", "break"]
 
 
-async def test_each_failure_of_a_transaction_has_a_record_of_its_own() -> None:
+def test_each_failure_of_a_transaction_has_a_record_of_its_own(
+    ended: Ended, casework_reviewer: ScriptedReviewer
+) -> None:
     """It fails, resumes at the same task, and fails there again: two records, as each tray has steps of its own."""
-    count = iter(range(2))
-
-    def reviewer(transaction: Transaction, question: Question) -> Decision:
-        return Decision("resume", data={"at": "fail-once"}) if next(count) == 0 else Decision("abort")
-
-    async with LocalProject([WORK, ASK_ALL], errors=ALL, reviewer=reviewer) as project:
-        uuid = project.add("INTAKE_COMPLETED")
-        await project.settle()
-        assert project.store.transactions[uuid].status == ABORTED
-        assert [each.task for each in project.store.errors] == ["fail-once", "fail-once"]
-        assert len({each.uuid for each in project.store.errors}) == 2
+    casework_reviewer.decides("resume", data={"at": "fail-once"}, times=1).decides("abort")
+    project, uuid = ended(ASK_ALL)
+    assert project[uuid].status == ABORTED
+    assert [each.task for each in project.store.errors] == ["fail-once", "fail-once"]
+    assert len({each.uuid for each in project.store.errors}) == 2

@@ -16,6 +16,8 @@ from casework.process.declaring import bot_task
 from casework.process.local import run_task
 from casework.process.tasks import Change, Decision, InputEntityTask, PlainTask, RunEnd, TaskContext, TransactionalTask
 from casework.process.transactions import Transaction
+from casework.testing.answers import ScriptedReviewer
+from casework.testing.processes import TaskFixture
 
 
 class Rates:
@@ -40,16 +42,16 @@ def module() -> Provider:
     return made
 
 
-async def test_a_task_is_run_from_its_class() -> None:
+def test_a_task_is_run_from_its_class(casework_task: TaskFixture) -> None:
     """BP-7. The unit of injection and of test: a class, an input Transaction, and the modules that it needs."""
-    made = await run_task(Price, new(data={"amount": 5}), modules=[module()])
+    made = casework_task(Price, new(data={"amount": 5}), modules=[module()])
     assert (made.transaction.data, made.transaction.priority) == ({"amount": 5, "price": 35}, 2)
 
 
-async def test_a_missing_provider_is_told_before_the_task_runs() -> None:
+def test_a_missing_provider_is_told_before_the_task_runs(casework_task: TaskFixture) -> None:
     """BP-7. What its constructor asks for and no module provides is an error that names the Task."""
     with pytest.raises(ProcessDeclarationError, match="Task 'price': no module provides Rates"):
-        await run_task(Price, new(data={"amount": 5}))
+        casework_task(Price, {"amount": 5})
 
 
 @bot_task("book")
@@ -91,23 +93,24 @@ class Rows(InputEntityTask[int]):
         SAVED.append(entity)
 
 
-async def test_each_kind_is_run_alone() -> None:
+def test_each_kind_is_run_alone(casework_task: TaskFixture, casework_reviewer: ScriptedReviewer) -> None:
     """Entities, split, join, agent and manual tasks: each with what a test gives it instead of the world."""
     SAVED.clear()
-    await run_task(Rows, new())
+    casework_task(Rows)
     assert SAVED == [10, 20]
     parent = new(data={"parts": [4, 5]})
-    children = (await run_task(Split, parent)).children
+    children = casework_task(Split, parent).children
     assert [child.data["part"] for child in children] == [4, 5]
-    assert (await run_task(Join, parent, children=children)).transaction.data["joined"] == [4, 5]
-    assert (await run_task(Join, parent)).transaction == parent
+    assert casework_task(Join, parent, children=children).transaction.data["joined"] == [4, 5]
+    assert casework_task(Join, parent).transaction == parent
 
     async def agent(workflow: str, run_id: UUID, given: Mapping[str, Any]) -> RunEnd:
         return RunEnd(run_id, f"{workflow} {given['amount']}")
 
-    made = await run_task(Underwrite, new(data={"amount": 5}), agent=agent)
+    made = casework_task(Underwrite, {"amount": 5}, agent=agent)
     assert made.transaction.data["outcome"] == "loan-underwriting 5"
-    asked = await run_task(Ask, new(), reviewer=lambda _transaction, _question: Decision("no"))
+    casework_reviewer.decides("no")
+    asked = casework_task(Ask)
     assert (asked.transaction.data["good"], asked.transaction.straight_through) == (False, False)
 
 
