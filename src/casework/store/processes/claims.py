@@ -30,18 +30,29 @@ async def claim(
     process: str,
     by: str,
     at: datetime,
+    per_key: int | None = None,
 ) -> list[Transaction]:
     """Take up to `most` Transactions that wait in `status`, set to `into`, in the order of claims.
 
     Where the claim was made before, what still bears it is returned and nothing new is taken. `by` is the Monitor.
+    `per_key`: so many of one business key may be in trays of the process at once; None is no limit.
 
     Raises:
-        InputError: `most` is below 1.
+        InputError: `most` or `per_key` is below 1.
     """
-    claimed = await claim_trays(
-        conn, tenant, status=status, into=into, claim_ids=[claim_id], size=most, process=process, by=by, at=at
+    trays = await claim_trays(
+        conn,
+        tenant,
+        status=status,
+        into=into,
+        claim_ids=[claim_id],
+        size=most,
+        process=process,
+        by=by,
+        at=at,
+        per_key=per_key,
     )
-    return claimed[claim_id]
+    return trays[claim_id]
 
 
 async def claim_trays(
@@ -55,21 +66,25 @@ async def claim_trays(
     process: str,
     by: str,
     at: datetime,
+    per_key: int | None = None,
 ) -> Mapping[UUID, list[Transaction]]:
     """The same for several trays of up to `size` at once, filled one after the other; by claim, the empty ones too.
 
     Where one of the claims was made before, all were: what still bears them is returned.
 
     Raises:
-        InputError: `size` is below 1, or `claim_ids` is empty.
+        InputError: `size` or `per_key` is below 1, or `claim_ids` is empty.
     """
     if size < 1 or not claim_ids:
         raise InputError(f"Nothing can be claimed into {len(claim_ids)} trays of {size}. Pass 1 or more.", field="size")
+    if per_key is not None and per_key < 1:
+        raise InputError(f"per_key is {per_key}: nothing could be claimed. Pass 1 or more, or None.", field="per_key")
     claims = list(claim_ids)
     params = queries.Writing(
         tenant=tenant, status=status, into=into, claims=claims, size=size, process=process, by=by, at=at
     )
-    rows = await queries.dicts(conn, _SQL["claim"], params)
+    query = _SQL["claim" if per_key is None else "claim_by_key"]
+    rows = await queries.dicts(conn, query, {**params, "per_key": per_key})
     taken = [transaction_of(row) for row in sorted(rows, key=lambda row: row["place"])]
     if not taken:
         taken = await queries.many(conn, _SQL["of_claims"], {"tenant": tenant, "claims": claims}, Transaction)
