@@ -64,6 +64,13 @@ class Cleaned(NamedTuple):
     replaced: int
 
 
+class Sized(NamedTuple):
+    """A plain value, and how many bytes it has as JSON."""
+
+    value: Plain
+    size: int
+
+
 def plain(value: Any, field: str = "value") -> Plain:
     """`value` as plain data: dataclasses, pydantic models, tuples and sets become dicts and lists.
 
@@ -201,7 +208,15 @@ def dumps(value: Any) -> str:
         UnserialisableError: a part of it has no plain form.
     """
     made = plain(value)
-    return _quickly(made) or _exactly(made) or _EXACT.encode(clean(made).value)
+    return unchanged(made) or _EXACT.encode(clean(made).value)
+
+
+def unchanged(value: Plain) -> str | None:
+    """The canonical JSON of a plain value that is read back as it is; None where `clean` would replace some of it.
+
+    It may be None for others too: for what has no plain form, and for texts that only look odd.
+    """
+    return _quickly(value) or _exactly(value)
 
 
 def _quickly(made: Plain) -> str | None:
@@ -222,7 +237,7 @@ def _exactly(made: Plain) -> str | None:
     """The same text where there are Decimals in it; None where `clean` may change something."""
     try:
         text = _EXACT.encode(made)
-    except ValueError:  # a number that JSON does not have
+    except (TypeError, ValueError):  # no plain value; a number that JSON does not have
         return None
     return None if _SUSPECT.search(text) else text
 
@@ -294,6 +309,15 @@ def bounded(value: Any, field: str, limit: int = ENTRY_BYTES, depth: int = ENTRY
     Raises:
         UnserialisableError: it is larger than `limit` bytes as JSON, nested deeper than `depth`, or has no plain form.
     """
+    return sized(value, field, limit, depth).value
+
+
+def sized(value: Any, field: str, limit: int, depth: int = ENTRY_DEPTH) -> Sized:
+    """As `bounded`, with its size.
+
+    Raises:
+        UnserialisableError: as `bounded`.
+    """
     made = plain(value, field)
     if _deeper(made, depth):
         raise UnserialisableError(field, f"nesting deeper than {depth}", "Flatten it.")
@@ -301,7 +325,7 @@ def bounded(value: Any, field: str, limit: int = ENTRY_BYTES, depth: int = ENTRY
     if size > limit:
         found = f"{_KINDS.get(type(made), 'a value')} of {size:,} bytes, over the limit of {limit:,}"
         raise UnserialisableError(field, found, "Make it smaller, or keep it elsewhere and say where.")
-    return made
+    return Sized(made, size)
 
 
 def _deeper(value: Plain, levels: int) -> bool:

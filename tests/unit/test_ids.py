@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID, uuid5
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from casework import ids
 from casework.errors import BlankIdError
@@ -23,6 +25,16 @@ def test_a_step_is_its_owner_and_its_path() -> None:
         ids.review_id(RUN, PATH),
     }
     assert len(kinds | {ids.message_id(RUN, PATH, 1), ids.message_id(RUN, PATH, 2)}) == 6
+
+
+@given(st.uuids(), st.text(st.characters(exclude_categories=["Cs"])), st.text("ab:.#é1"))
+def test_the_text_of_an_id_is_that_of_the_id(owner: UUID, path: str, kind: str) -> None:
+    """DA-23. The quick way to many ids of one owner gives the same, and refuses the same."""
+    if path.strip() or kind.strip():
+        assert UUID(ids.derived_text(owner, path, kind)) == ids.derived_id(owner, path, kind)
+        return
+    with pytest.raises(BlankIdError):
+        ids.derived_text(owner, path, kind)
 
 
 def test_the_same_answer_twice_is_one_decision() -> None:

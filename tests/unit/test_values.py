@@ -80,6 +80,19 @@ def test_the_quick_way_to_write_gives_the_same_text(value: Any) -> None:
 
 
 @given(plain_values)
+def test_a_value_that_would_be_changed_is_never_written_as_it_is(value: Any) -> None:
+    """The text of an unchanged value is its canonical JSON, and one of which something is replaced has none."""
+    text = values.unchanged(value)
+    assert text is None or (text == values.dumps(value) and values.clean(value).replaced == 0)
+
+
+@pytest.mark.parametrize("value", ["a\x00b", {"\ud800": 1}, float("nan"), [10**5000], {"d": Decimal("NaN")}, object()])
+def test_what_has_no_text_as_it_is(value: Any) -> None:
+    assert values.unchanged([value]) is None
+    assert values.unchanged({"d": Decimal("1.50"), "n": None}) == '{"d":1.50,"n":null}'
+
+
+@given(plain_values)
 def test_cleaning_twice_changes_nothing_more(value: Any) -> None:
     once = values.clean(value)
     assert values.clean(once.value) == values.Cleaned(once.value, 0)

@@ -108,6 +108,11 @@ class Tool:
         return self.repeat in (Repeat.IDEMPOTENT, Repeat.TRANSACTIONAL)
 
     @property
+    def computes(self) -> bool:
+        """Whether a call has no effects and is over in one turn of its caller's loop: nobody needs to see it begin."""
+        return self.inline and not self.effects
+
+    @property
     def schema(self) -> ToolSchema:
         """The tool as the model sees it."""
         return ToolSchema(self.name, self.description, self.signature.parameters)

@@ -2,17 +2,16 @@
 
 It knows the expected case alone: a first attempt that ends well, and a next step that nobody has touched. Whatever else
 is met writes nothing here and is said to the caller, who turns to the ledger itself. The statement is a function of the
-database (migration `links`), so that a link by itself is one trip to the server: parameters, writes and commit.
+database (migrations `links`, `computed_steps`), so that a link by itself is one trip to the server: parameters, writes
+and commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from casework import ids
 from casework.errors import ConflictError, RetryableError
@@ -23,7 +22,7 @@ from casework.store.incidents import Before, tell_cleared
 from casework.store.ledger import StepClaim, StepCommit
 from casework.store.runlock import TERMINAL
 from casework.store.writers import write_context, write_run
-from casework.values import Plain, clean, dumps, plain
+from casework.values import Plain, clean, dumps, plain, unchanged
 
 _SQL = queries.load("chains")
 FIRST = 1
@@ -31,13 +30,14 @@ FIRST = 1
 
 
 class OvertakenError(RetryableError):
-    """The step that was to be ended is no longer this attempt's: nothing was written."""
+    """The step that was to be ended is no longer this attempt's, or has a row without a claim: nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """What is to be written. `done` is the step that ends COMPLETED, in `done_turn`, with the `output` it leaves,
-    its result; `next` the one that begins, at the node of `run`."""
+    its result; `unclaimed` what it was asked for, where nobody has claimed it: it gets its row now. `next` is the one
+    that begins, at the node of `run`."""
 
     tenant: str
     run_id: UUID
@@ -45,6 +45,7 @@ class Link:
     run: RunEntry | None = None
     done: StepCommit | None = None
     done_turn: int = 0
+    unclaimed: StepClaim | None = None
     output: ContextEntry | None = None
     next: StepClaim | None = None
 
@@ -81,7 +82,8 @@ async def write(conn: Connection, link: Link) -> bool:
     It is not where its row is there already, or the run has ended. The row of the run stays where it is newer.
 
     Raises:
-        OvertakenError: the step that ends was claimed anew, or closed.
+        OvertakenError: the step that ends was claimed anew, or closed; or it was not claimed, and has a row all the
+            same, or its run has ended.
         ConflictError: there is no such run, or its row or output holds something else at this version.
     """
     met = await _written(conn, link, whole=True)
@@ -93,7 +95,7 @@ async def write(conn: Connection, link: Link) -> bool:
 
 
 async def _written(conn: Connection, link: Link, *, whole: bool) -> _Met:
-    params = {"tenant": link.tenant, "run_id": link.run_id, "link": Jsonb(_plain(link), dumps=dumps), "whole": whole}
+    params = {"tenant": link.tenant, "run_id": link.run_id, "link": _text(link), "whole": whole}
     met = await queries.one(conn, _SQL["link"], params, _Met)
     if met is None:
         raise ConflictError(f"Run {link.run_id} of tenant {link.tenant!r} has no row.")
@@ -112,57 +114,80 @@ async def _told(conn: Connection, link: Link, run: RunEntry, met: _Met) -> None:
         await write_run(conn, link.tenant, link.run_id, run, superseded=True)
 
 
-def _plain(link: Link) -> dict[str, Plain]:
+_Held = Callable[[str, Any], dict[str, Plain]]
+"""A value under its name as the database can hold it, absent where it is None, and how much of it was replaced."""
+
+
+def _text(link: Link) -> str:
+    """The link as the function takes it. As a rule nothing in it is replaced, and it is looked through only once."""
+    return unchanged(_parts(link, _as_it_is)) or dumps(_parts(link, _cleaned))
+
+
+def _as_it_is(name: str, value: Any) -> dict[str, Plain]:
+    return {"cleaned": 0} if value is None else {"cleaned": 0, name: value}
+
+
+def _cleaned(name: str, value: Any) -> dict[str, Plain]:
+    made = clean(plain(value))
+    return {"cleaned": made.replaced} if made.value is None else {"cleaned": made.replaced, name: made.value}
+
+
+def _parts(link: Link, held: _Held) -> dict[str, Plain]:
     """The link as the function takes it; what it has not is absent."""
-    run_id, done, output, run, step = link.run_id, link.done, link.output, link.run, link.next
-    parts: dict[str, Plain] = {"events": [_event(run_id, event) for event in link.events]}
-    if done is not None:
-        held = _held("result", done.result)
-        parts["done"] = held | {
-            "id": str(ids.step_id(run_id, done.path)),
-            "latency_ms": done.latency_ms,
-            "turn": link.done_turn,
-        }
-        if output is not None:
-            parts["output"] = {
-                "id": str(ids.derived_id(run_id, output.path, f"context:{output.key}")),
-                "path": output.path,
-                "key": output.key,
-                "version": output.version,
-                "cleaned": held["cleaned"],
-                "at": output.at,
-            }
+    run_id, run = link.run_id, link.run
+    parts: dict[str, Plain] = {"events": [_event(run_id, event, held) for event in link.events]}
+    if link.done is not None:
+        parts |= _end(link, link.done, held)
     if run is not None:
-        parts["run"] = _held("recommendation", run.recommendation) | {
+        parts["run"] = held("recommendation", run.recommendation) | {
             "version": run.version,
             "turn": run.turn,
             "node": run.current_node,
             "loop_count": run.loop_count,
             "at": run.at,
         }
-    if step is not None:
-        parts["next"] = _held("arguments", step.arguments) | {
-            "id": str(ids.step_id(run_id, step.path)),
-            "path": step.path,
-            "name": step.name,
-            "turn": step.turn,
-            "node": step.node,
-            "tool_version": step.tool_version,
-            "hash": step.hash,
-        }
+    if link.next is not None:
+        parts["next"] = _step(run_id, link.next, held)
     return parts
 
 
-def _event(run_id: UUID, event: EventEntry) -> dict[str, Plain]:
-    return _held("data", event.data) | {
-        "id": str(ids.event_id(run_id, event.path, event.kind)),
+def _end(link: Link, done: StepCommit, held: _Held) -> dict[str, Plain]:
+    output, result = link.output, held("result", done.result)
+    step = {"id": ids.derived_text(link.run_id, done.path), "turn": link.done_turn, "cleaned": 0}
+    if link.unclaimed is not None:
+        step = _step(link.run_id, link.unclaimed, held)
+    ended = step | result | {"latency_ms": done.latency_ms, "cleaned": step["cleaned"] + result["cleaned"]}
+    if output is None:
+        return {"done": ended}
+    return {
+        "done": ended,
+        "output": {
+            "id": ids.derived_text(link.run_id, output.path, f"context:{output.key}"),
+            "path": output.path,
+            "key": output.key,
+            "version": output.version,
+            "cleaned": result["cleaned"],
+            "at": output.at,
+        },
+    }
+
+
+def _step(run_id: UUID, step: StepClaim, held: _Held) -> dict[str, Plain]:
+    return held("arguments", step.arguments) | {
+        "id": ids.derived_text(run_id, step.path),
+        "path": step.path,
+        "name": step.name,
+        "turn": step.turn,
+        "node": step.node,
+        "tool_version": step.tool_version,
+        "hash": step.hash,
+    }
+
+
+def _event(run_id: UUID, event: EventEntry, held: _Held) -> dict[str, Plain]:
+    return held("data", event.data) | {
+        "id": ids.derived_text(run_id, event.path, f"event:{event.kind}"),
         "path": event.path,
         "kind": event.kind,
         "at": event.at,
     }
-
-
-def _held(name: str, value: Any) -> dict[str, Plain]:
-    """A value as the database can hold it, and how much of it was replaced."""
-    made = clean(plain(value))
-    return {"cleaned": made.replaced} if made.value is None else {"cleaned": made.replaced, name: made.value}

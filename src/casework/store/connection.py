@@ -111,9 +111,15 @@ class Setup:
         await self._run(conn, self._settings())
 
     async def reset(self, conn: BoundedConnection) -> None:
-        """For a connection that comes back, in one round trip where it was lent."""
+        """For a connection that comes back, in one round trip where it was lent; closed where that fails."""
         if conn.lent:
-            await self._run(conn, sql.SQL("{}; {}").format(sql.SQL(_CLEAN), self._settings()))
+            try:
+                await self._run(conn, sql.SQL("{}; {}").format(sql.SQL(_CLEAN), self._settings()))
+            except psycopg.Error:
+                await conn.close()
+            except BaseException:
+                await conn.close()
+                raise
         conn.lent, conn.used_at = False, time.monotonic()
 
     async def check(self, conn: BoundedConnection) -> None:

@@ -65,7 +65,6 @@ class Database:
             name=name,
             open=False,
             configure=setup,
-            reset=setup.reset,
             check=setup.check,
             timeout=wait_s,
             reconnect_timeout=wait_s,
@@ -96,13 +95,8 @@ class Database:
             ConflictError: a constraint or guard of the database refused a row.
             FatalError: the database refused a value.
         """
-        try:
-            async with self._pool.connection() as conn:
-                yield conn
-        except (psycopg.Error, PoolTimeout, PoolClosed, TooManyRequests) as error:
-            if takes_no_writes(error):
-                await self.renew()
-            raise translate(error) from error
+        async with self._borrowed(autocommit=False) as conn, conn:
+            yield conn
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Connection]:
@@ -111,13 +105,31 @@ class Database:
         Raises:
             StoreUnavailableError, ConflictError, FatalError: as `transaction`, for the statement that was the last.
         """
-        async with self.transaction() as conn:
-            await conn.set_autocommit(True)
+        async with self._borrowed(autocommit=True) as conn:
+            yield conn
+
+    @asynccontextmanager
+    async def _borrowed(self, *, autocommit: bool) -> AsyncIterator[BoundedConnection]:
+        """A connection of the pool, in this mode; it keeps its mode, since the next borrower wants the same as a rule.
+
+        Raises:
+            StoreUnavailableError, ConflictError, FatalError: as `transaction`.
+        """
+        try:
+            conn = await self._pool.getconn()
             try:
+                if conn.autocommit != autocommit:
+                    await conn.set_autocommit(autocommit)
                 yield conn
             finally:
-                if not conn.closed:  # one that broke is not used again, and has an error of its own
-                    await conn.set_autocommit(False)
+                try:
+                    await self._setup.reset(conn)
+                finally:
+                    await self._pool.putconn(conn)
+        except (psycopg.Error, PoolTimeout, PoolClosed, TooManyRequests) as error:
+            if takes_no_writes(error):
+                await self.renew()
+            raise translate(error) from error
 
     async def renew(self) -> None:
         """Leave every session behind; once a second at most. For who sees that the server is not the right one."""

@@ -35,7 +35,7 @@ _IDENTITY = b"select pg_current_xact_id_if_assigned()::text, current_user::text,
 # on, and not at the commit alone.
 _OURS_LATER = (
     b"set constraints agent_ops.agent_runs_roll_up, agent_ops.agent_run_metrics_roll_up,"
-    b" agent_ops.agent_step_attempts_roll_up deferred"
+    b" agent_ops.agent_step_attempts_roll_up, agent_ops.agent_step_attempts_roll_up_ended deferred"
 )
 _ENDING = "Commit, rollback and settings of the session belong to the engine"
 

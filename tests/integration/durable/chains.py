@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from casework.agents.tools import Tool, ToolContext, tool
@@ -32,28 +32,35 @@ Act = Callable[[str, int], None]
 """What a tool does besides counting: gets its name and how often it was called."""
 
 
-def loop_app(folder: Path, act: Act = lambda _name, _calls: None, *, nodes: str = "", edges: str = "") -> App:
-    """The loop, with tools that do `act` before they answer. `calls` on the app's tools counts by path."""
+def loop_app(
+    folder: Path,
+    act: Act = lambda _name, _calls: None,
+    *,
+    nodes: str = "",
+    edges: str = "",
+    computing: Collection[str] = (),
+) -> App:
+    """The loop, with tools that do `act` before they answer; those in `computing` only compute."""
     manifest = folder / "loop.yaml"
     manifest.write_text(LOOP.format(nodes=nodes, edges=edges))
-    return App(tools=list(tools(act)), manifests=(manifest,))
+    return App(tools=list(tools(act, computing)), manifests=(manifest,))
 
 
-def tools(act: Act) -> Iterable[Tool]:
-    """`first`, which has an effect, and `second`, which only reads."""
+def tools(act: Act, computing: Collection[str]) -> Iterable[Tool]:
+    """`first`, which has an effect, and `second`, which only reads, where they are not in `computing`."""
     calls: Counter[str] = Counter()
 
     def counted(name: str) -> None:
         calls[name] += 1
         act(name, calls[name])
 
-    @tool(repeat="idempotent")
+    @tool(effects="first" not in computing, repeat="idempotent", inline="first" in computing)
     def first(ctx: ToolContext) -> dict[str, int]:
         """One more than the second has said."""
         counted("first")
         return {"n": ctx.evidence.get("second", {"n": 0})["n"] + 1}
 
-    @tool(effects=False)
+    @tool(effects=False, inline="second" in computing)
     def second(n: int) -> dict[str, int]:
         """Say it again."""
         counted("second")

@@ -51,7 +51,7 @@ async def seen(house: House, run_id: UUID) -> dict[str, Any]:
     }
 
 
-async def both(house: House, folder: Path, act: Any, rounds: int, end: str, **graph: str) -> tuple[Any, Any, UUID]:
+async def both(house: House, folder: Path, act: Any, rounds: int, end: str, **graph: Any) -> tuple[Any, Any, UUID]:
     """What is seen of the same run with segments, and without them; and the id of the first."""
     found = []
     for number, quick in enumerate((True, False)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +16,7 @@ from casework.store.database import Database
 from casework.store.incidents import raise_incident
 from casework.store.ledger import StepClaim, StepCommit
 from tests.integration.store.cases import TENANT, apply, at, fetch, running
+from tests.integration.store.sums import assert_books_balance
 
 Rows = list[dict[str, Any]]
 
@@ -164,3 +166,67 @@ async def test_what_the_database_cannot_hold_is_replaced_and_counted(db: Databas
     first = (await fetch(db, "select arguments, result, cleaned from agent_ops.agent_steps where path = 'count.1'"))[0]
     assert tuple(first.values()) == ({"t": "a␀b"}, ["�", "␀"], 3)
     assert [row["value"] for row in await context(db)] == [["�", "␀"]]
+
+
+def computed(run_id: UUID, number: int, **parts: Any) -> Link:
+    """The end of a step that only computes and was not claimed; the next one is such a step too."""
+    made = link(run_id, number, **parts)
+    return replace(made, unclaimed=link(run_id, number - 1).next, next=None)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_step_that_was_not_claimed_gets_its_whole_row(db: Database, run_id: UUID, alone: bool) -> None:
+    """DA-26, DA-29. One row and one attempt, at once, and all sums know of them; what is replaced is counted."""
+
+    async def written(link: Link) -> None:
+        if alone:
+            assert not await chains.write_alone(db, link)
+            return
+        async with db.transaction() as conn:
+            assert not await chains.write(conn, link)
+
+    asked = StepClaim(TENANT, run_id, "count.2", "tool", "add_one", "1", {"n": "a\x00"}, 1, "count")
+    made = StepCommit(TENANT, run_id, "count.2", 1, "COMPLETED", ["b\x00", 2], None, 7)
+    await written(computed(run_id, 2))
+    await written(replace(computed(run_id, 3), done=made, unclaimed=asked))
+    steps = await fetch(
+        db,
+        "select path, kind, name, node, turn, tool_version, arguments, hash, state, attempt, result, error, cleaned,"
+        " extract(epoch from ended_at - started_at)::float as seconds from agent_ops.agent_steps order by started_at",
+    )
+    first, second = [tuple(row.values()) for row in steps]
+    known = link(run_id, 1).next
+    assert known is not None
+    assert first == (
+        ("count.1", "tool", "add_one", "count", 1, "1", {"n": 1}, known.hash, "COMPLETED", 1, 1, None, 0, 0.007)
+    )
+    assert second[6:] == ({"n": "a\u2400"}, asked.hash, "COMPLETED", 1, ["b\u2400", 2], None, 2, 0.007)
+    attempts = await fetch(db, "select attempt, outcome, latency_ms from agent_ops.agent_step_attempts")
+    assert [tuple(row.values()) for row in attempts] == [(1, "COMPLETED", 7)] * 2
+    assert [(row["version"], row["value"]) for row in await context(db)] == [(1, 1), (2, ["b\u2400", 2])]
+    [figures] = await fetch(db, "select attempts_completed, latency_ms from agent_ops.agent_operation_metrics")
+    assert tuple(figures.values()) == (2, 14)
+    await assert_books_balance(db)
+
+
+@pytest.mark.parametrize("state", ["claimed", "ended"])
+async def test_a_step_that_was_not_claimed_is_not_written_over_a_row(db: Database, run_id: UUID, state: str) -> None:
+    """DA-26. Somebody has claimed it meanwhile, or ended it: nothing of the link is written, however it is written."""
+    await chains.write_alone(db, link(run_id, 1))
+    if state == "ended":
+        await chains.write_alone(db, link(run_id, 2))
+    before = await steps(db), await context(db), await kinds(db)
+    with pytest.raises(OvertakenError, match=r"count\.1"):
+        await chains.write_alone(db, computed(run_id, 2, run=running(5)))
+    with pytest.raises(OvertakenError, match=r"count\.1"):
+        async with db.transaction() as conn:
+            await chains.write(conn, computed(run_id, 2, run=running(5)))
+    assert (await steps(db), await context(db), await kinds(db)) == before
+
+
+async def test_an_ended_run_gets_no_step_any_more(db: Database, run_id: UUID) -> None:
+    """DA-16. What was computed after the end is thrown away."""
+    await apply(db, run_id, running(9, status="FAILED", failure="enough"))
+    with pytest.raises(OvertakenError):
+        await chains.write_alone(db, computed(run_id, 2))
+    assert await steps(db) == []

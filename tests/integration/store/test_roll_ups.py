@@ -39,8 +39,8 @@ from tests.integration.store.cases import (
 )
 from tests.integration.store.sums import assert_books_balance
 
-WITHOUT = [each for each in shipped() if each.number not in {4, 5}]
-"""Tables without roll-ups, and otherwise as the code of today writes them."""
+WITHOUT = [each for each in shipped() if each.number not in {4, 5, 13}]
+"""Tables without roll-ups, and otherwise as the code of today writes them, but for steps that only compute."""
 TOOLS = ("credit_check", "income_verification", "debt_to_income_calc")
 
 

@@ -31,7 +31,7 @@ from casework.store.database import Database
 from casework.store.ledger import Claimed, StepClaim
 from casework.store.lent import lent
 from casework.telemetry.calls import tool_call
-from casework.values import ENTRY_BYTES, Plain, bounded, dumps, shortened
+from casework.values import ENTRY_BYTES, Plain, dumps, shortened, sized
 
 TOLD_BYTES = 2 * 1024 * 1024
 """Largest result that a model is told, as JSON; it lies in the transcript and goes through no history."""
@@ -166,7 +166,7 @@ def bound_text(error: OperationError) -> OperationError:
 class End:
     """How a step ended. `content` is its message for the model, made before the transaction that writes it is open.
 
-    `found`: it did not act, since its effect had happened before.
+    `found`: it did not act, since its effect had happened before. `size`: of the result, in bytes of JSON.
     """
 
     state: Literal["COMPLETED", "FAILED"]
@@ -174,6 +174,7 @@ class End:
     error: str | None
     content: str
     found: bool = False
+    size: int = 0
 
 
 def completed(call: ToolCall, result: Plain, *, found: bool = False) -> End:
@@ -183,10 +184,10 @@ def completed(call: ToolCall, result: Plain, *, found: bool = False) -> End:
         FatalError: it is not; the same at every attempt.
     """
     try:
-        made = bounded(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
+        made, size = sized(result, f"result of {call.name}", TOLD_BYTES if call.position else ENTRY_BYTES)
     except UnserialisableError as error:
         raise FatalError(str(error)) from error
-    return End("COMPLETED", made, None, dumps(made) if call.position else "", found)
+    return End("COMPLETED", made, None, dumps(made) if call.position else "", found, size)
 
 
 def refused(error: ToldError) -> End:

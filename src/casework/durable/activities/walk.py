@@ -18,7 +18,7 @@ from casework.graph import commands, engine, templates, tracing
 from casework.graph.manifests import AiWorkflowSpec
 from casework.graph.state import EngineState
 from casework.projection import ContextEntry, EventEntry, RunEntry
-from casework.values import Plain, dumps, instant
+from casework.values import Plain, instant
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Walk:
                 if not isinstance(outcome, commands.Evaluated) or not isinstance(outcome.value, bool):
                     return None
                 self._enter(command)
-                self._leave(outcome, outcome.value)
+                self._leave(outcome, outcome.value, _now())
             elif isinstance(command, commands.RunTool):
                 return self._tool(command)
             else:
@@ -111,16 +111,16 @@ class Walk:
             name=name,
         )
 
-    def returned(self, result: Plain) -> None:
-        """The tool that was due has given this."""
+    def returned(self, result: Plain, size: int) -> None:
+        """The tool that was due has given this, so many bytes of JSON."""
         command, state = self._command, self._state
         node = self._spec.node(command.node) if isinstance(command, commands.RunTool) else None
         assert node is not None
         path, at = tracing.path_of(command), _now()  # type: ignore[arg-type]  # it is due, as the line above says
         self._events.append(EventEntry(path, "agent.tool_completed", at, {"name": node.tool, "error": None}))
         self._output = ContextEntry(path, node.output_key or node.id, state.visits[node.id], result, at)
-        self._bytes += len(dumps(result))
-        self._leave(commands.Returned(result), result)
+        self._bytes += size
+        self._leave(commands.Returned(result), result, at)
 
     def _enter(self, command: commands.Due) -> None:
         """As the run tells of a visit that begins."""
@@ -137,9 +137,9 @@ class Walk:
             recommendation=self._segment.recommendation,
         )
 
-    def _leave(self, outcome: commands.Outcome, value: Any) -> None:
+    def _leave(self, outcome: commands.Outcome, value: Any, at: str) -> None:
         """As it tells of one that ends, and on to what is due then."""
-        path, at, node = self._begun, _now(), self._state.current_node
+        path, node = self._begun, self._state.current_node
         self._events.append(EventEntry(path, "agent.node_completed", at, {"node": node}))
         self._visits.append(Passed(path, value, self._began, at))
         self._begun = ""
