@@ -35,7 +35,7 @@ _BY_CHANCE = frozenset({"40001", "40P01"})
 class _TaskError(Exception):
     """What the Task raised, on its way out of the database transaction. `lost`: the connection is gone."""
 
-    def __init__(self, error: BaseException, *, lost: bool) -> None:
+    def __init__(self, error: BaseException, *, lost: bool = False) -> None:
         super().__init__()
         self.error = error
         self.lost = lost
@@ -87,6 +87,8 @@ class TransactionalStation(Station):
         try:
             made = await self._act(conn, step, begun, at)
             return self.done(step, begun, made, at)
+        except _TaskError as raised:
+            raise _TaskError(raised.error, lost=conn.closed) from raised.error
         except BaseException as error:
             if leaves(error):
                 raise
@@ -99,8 +101,11 @@ class TransactionalStation(Station):
         transaction = self.placed(begun.transaction)
         async with self.deadline(), lent(conn) as connection:
             ctx = self.context(step, begun, at, connection)
-            async with self.services.injector.made(self.spec.cls, connection) as task:
-                return await worked(task, transaction, ctx, self.services.app.statuses, reads)
+            try:
+                async with self.services.injector.made(self.spec.cls, connection) as task:
+                    return await worked(task, transaction, ctx, self.services.app.statuses, reads)
+            except psycopg.Error as error:  # the lender would take it for its own
+                raise _TaskError(error) from error
 
     async def _by_chance(self, raised: _TaskError) -> bool:
         """Whether it may go well at once.
