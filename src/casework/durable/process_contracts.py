@@ -102,7 +102,8 @@ class Outcome:
     """What came of the work on each of `transactions`, and the status that each has now.
 
     `held`: it bears the claim still. The rest says what `casework.process.walk` is told: `to` of those that passed or
-    were parted, `children` of the one that was parted, `reason` and `takes` of those that leave.
+    were parted, "" where no Rule holds and the next station follows; `children` of the one that was parted; `reason`
+    and `takes` of those that leave.
     """
 
     kind: Literal["passed", "parted", "again", "left"]

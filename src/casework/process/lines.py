@@ -134,6 +134,14 @@ class Line:
         """Where a record (`record_of`, or LOOP_RECORD) goes from a station.
 
         Raises:
+            ExpressionError, ProcessDeclarationError: as `ruled`.
+        """
+        return self.ruled(station, record) or self.behind(station)
+
+    def ruled(self, station: str, record: Mapping[str, Any]) -> str | None:
+        """Where the Rules behind a station send a record; None where no Rule holds, so that the next station follows.
+
+        Raises:
             ExpressionError: a Rule cannot be evaluated over it.
             ProcessDeclarationError: a Rule sends a Transaction to the Monitor.
         """
@@ -146,7 +154,7 @@ class Line:
                         field="rules",
                     )
                 return rule.to
-        return self.behind(station)
+        return None
 
 
 LOOP_RECORD: Mapping[str, Any] = {REPEAT: True, "transaction": {}, "data": {}}

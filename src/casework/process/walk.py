@@ -174,6 +174,16 @@ def advance(shape: Shape, state: TrayState, results: Mapping[UUID, Result]) -> T
     return TrayState(tuple(where.values()))
 
 
+def give_up(state: TrayState, reasons: Mapping[UUID, str]) -> TrayState:
+    """Let Transactions that are on the line fail by no fault of their own: giving them up is what is due next."""
+    return TrayState(
+        tuple(
+            each if each.gone or each.uuid not in reasons else replace(each, doomed=each.doomed or reasons[each.uuid])
+            for each in state.travellers
+        )
+    )
+
+
 def _entered(shape: Shape, entry: Entry) -> Traveller:
     traveller = Traveller(entry.uuid, END, entry.parent)
     if entry.refused is not None:

@@ -120,13 +120,13 @@ class Station(ABC):
             raise TimeoutError(told + "Raise its `timeout`, or let it do less.") from error
 
     def onward(self, transaction: Transaction) -> str:
-        """Where the Rules send it.
+        """Where the Rules send it; "" where none holds, and the next station of the tray's line follows.
 
         Raises:
             ExpressionError, ProcessDeclarationError: they cannot tell.
         """
         assert self.line is not None
-        return self.line.route(self.asked.station, record_of(transaction))
+        return self.line.ruled(self.asked.station, record_of(transaction)) or ""
 
     def done(self, step: TaskStep, begun: Begun, made: Worked, at: datetime) -> tuple[Outcome, TaskEnd]:
         """How the step ends with what the Task made of the Transaction. One that is terminal has left the line.
@@ -209,11 +209,10 @@ class Station(ABC):
 
     def _unchanged(self, transaction: Transaction) -> str:
         """Where it goes after a failure that is forgotten: by the Rules, if they can tell."""
-        assert self.line is not None
         try:
             return self.onward(transaction)
         except (ExpressionError, ProcessDeclarationError):
-            return self.line.behind(self.asked.station)
+            return ""
 
     def met(self, item: Item, begun: Begun) -> Outcome | None:
         """What the ledger or the Transaction says instead of the work; None where it is to be done."""

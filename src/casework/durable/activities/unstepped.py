@@ -11,7 +11,7 @@ from casework.durable.activities.stations import Item, Station, unfit
 from casework.durable.process_contracts import GiveUpTray, Outcome, TrayWork
 from casework.errors import FatalError
 from casework.graph.problems import unknown
-from casework.process.lines import END, FINALIZER, MONITOR, Line
+from casework.process.lines import FINALIZER, MONITOR, Line
 from casework.process.policies import OnError
 from casework.process.transactions import Transaction, moved
 from casework.store.database import Connection
@@ -59,11 +59,11 @@ class FinalizerStation(UnsteppedStation):
             error = FatalError(f"Process {self.asked.process!r} has no Finalizer any more. Clone the Transaction.")
             return await self.fail(conn, found, error)
         if found.status != finalizer.expects:
-            return Outcome("passed", (found.uuid,), found.status, to=END)
+            return Outcome("passed", (found.uuid,), found.status)
         at = self.now()
         after = replace(moved(self.services.app.statuses, found, finalizer.sets, at), claim_id=None, task=None)
         await transactions.write(conn, found, after, self.asked.process, FINALIZER, at)
-        return Outcome("passed", (found.uuid,), after.status, held=False, to=END)
+        return Outcome("passed", (found.uuid,), after.status, held=False)
 
 
 class GoneStation(UnsteppedStation):

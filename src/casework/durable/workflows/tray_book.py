@@ -8,7 +8,7 @@ from uuid import UUID
 from casework.durable.process_contracts import Outcome, Standing, TrayCarried, TrayStart, standing
 from casework.errors import StateError
 from casework.process.lines import Shape
-from casework.process.walk import Again, Due, Left, Parted, Passed, Result, TrayState, advance, due, enter
+from casework.process.walk import Again, Due, Left, Parted, Passed, Result, TrayState, advance, due, enter, give_up
 from casework.tasktree.counters import Counters
 
 
@@ -52,11 +52,16 @@ class TrayBook:
             StateError: they do not answer it.
         """
         results: dict[UUID, Result] = {}
+        strays: dict[UUID, str] = {}
+        stations = {each.uuid: each.at for each in self.state.travellers}
         for outcome in outcomes:
+            uuids = (*outcome.transactions, *outcome.children)
+            if outcome.to and outcome.to not in self.shape.places:
+                strays |= dict.fromkeys(uuids, f"the Rules send it to {outcome.to!r}, which is not on its tray's line")
             for uuid in outcome.transactions:
-                results[uuid] = _result(outcome)
-            self._note((*outcome.transactions, *outcome.children), outcome)
-        self.state = advance(self.shape, self.state, results)
+                results[uuid] = self._result(outcome, stations[uuid])
+            self._note(uuids, outcome)
+        self.state = give_up(advance(self.shape, self.state, results), strays)
 
     def carried(self, part: int, counters: Counters, given_up: int) -> TrayCarried:
         """All that the next part of the tray takes over."""
@@ -70,15 +75,18 @@ class TrayBook:
             else:
                 self._held.pop(uuid, None)
 
+    def _result(self, outcome: Outcome, station: str) -> Result:
+        match outcome.kind:
+            case "passed":
+                return Passed(self._to(outcome, station))
+            case "parted":
+                return Parted(self._to(outcome, station), outcome.children)
+            case "again":
+                return Again()
+            case "left":
+                return Left(outcome.reason, outcome.takes)
+        raise StateError(f"{outcome.kind!r} is no outcome of a station's work.")
 
-def _result(outcome: Outcome) -> Result:
-    match outcome.kind:
-        case "passed":
-            return Passed(outcome.to)
-        case "parted":
-            return Parted(outcome.to, outcome.children)
-        case "again":
-            return Again()
-        case "left":
-            return Left(outcome.reason, outcome.takes)
-    raise StateError(f"{outcome.kind!r} is no outcome of a station's work.")
+    def _to(self, outcome: Outcome, station: str) -> str:
+        """Where the Rules send it, if the tray's line has that station; else the next one in order."""
+        return outcome.to if outcome.to in self.shape.places else self.shape.behind(station)

@@ -49,7 +49,7 @@ def failing(times: int, error: type[Exception] = RuntimeError, base: type[Task] 
 @pytest.mark.parametrize("base", [TransactionalTask, PlainTask])
 async def test_an_application_error_is_tried_again_and_a_business_error_never(house: House, base: type[Task]) -> None:
     """BP-26. Two retries: what fails twice comes through, under one key; each failed attempt is an error of its own."""
-    declared = {"effects": False} if base is PlainTask else {}
+    declared: dict[str, Any] = {"effects": False} if base is PlainTask else {}
     again = bot_task("again", errors=ErrorPolicy(retries=2), **declared)(failing(2, base=base))
     never = bot_task("never", errors=ErrorPolicy(retries=2), **declared)(failing(9, BusinessError, base=base))
     async with yard(house, project(process(again, never, tray_size=2))) as here:
@@ -113,7 +113,7 @@ async def test_each_transaction_has_its_own_deadline(house: House, base: type[Ta
                 await asyncio.Event().wait()
             return None
 
-    declared = {"effects": False} if base is PlainTask else {}
+    declared: dict[str, Any] = {"effects": False} if base is PlainTask else {}
     task = bot_task("slow", timeout=0.3, **declared)(Slow)
     async with yard(house, project(process(task, tray_size=3))) as here:
         uuids = [await here.add(), await here.add({"slow": True}), await here.add()]
@@ -146,7 +146,7 @@ async def test_what_cannot_be_fails_the_transaction_alone(house: House, base: ty
                 raise given
             return given
 
-    declared = {"effects": False} if base is PlainTask else {}
+    declared: dict[str, Any] = {"effects": False} if base is PlainTask else {}
     task = bot_task("odd", **declared)(Odd)
     async with yard(house, project(process(task, plain("b"), tray_size=20))) as here:
         good = await here.add()

@@ -47,18 +47,22 @@ class Yard:
 
     async def claimed(self, process: str = "processing", most: int = 100) -> TrayStart:
         """What a Monitor of the process would start a tray with."""
+        monitor: Any = self.house.app.lines()[process].process.monitor
+        return await self.claimed_as(monitor.status_to_monitor, monitor.status_to_set, process, most)
+
+    async def claimed_as(self, status: str, into: str, process: str = "processing", most: int = 100) -> TrayStart:
+        """The same from one status into another."""
         line = self.house.app.lines()[process]
-        monitor: Any = line.process.monitor
         async with self.house.db.transaction() as conn:
             found = await claims.claim(
                 conn,
                 TENANT,
-                status=monitor.status_to_monitor,
-                into=monitor.status_to_set,
+                status=status,
+                into=into,
                 claim_id=uuid4(),
                 most=most,
                 process=process,
-                by=monitor.monitor_class(),
+                by=line.process.monitor.monitor_class(),
                 at=datetime.now(UTC),
             )
         return tray_start(line, found, self.house.settings.histories)
