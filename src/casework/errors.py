@@ -21,13 +21,15 @@
     │   └── TransitionError           a Transaction may not go to that status
     ├── OperationError                an operation of a run did not succeed
     │   ├── RetryableError            the operation is tried again (retry the operation)
-    │   │   └── StoreUnavailableError the database cannot be reached; costs no attempt
+    │   │   ├── StoreUnavailableError the database cannot be reached; costs no attempt
+    │   │   └── RunFailedError        the run of an agent or manual task ended FAILED; a further attempt is another run
     │   ├── ToldError                 the model is told and goes on (tell the model)
     │   ├── BusinessError             the Transaction itself is at fault; never tried again
     │   ├── GivenUpError              a call of a free tree has no result; the tree goes on if it catches it
     │   └── FatalError                the run ends FAILED (fail the run)
     │       ├── AttemptsUsedError     the ledger holds all attempts of the step; it did not act again
     │       ├── ConflictError         a row is not what this write may touch
+    │       ├── RunCancelledError     a person stopped the run of an agent or manual task; no other is started for it
     │       └── PolicyUnavailableError  no policy row can be read and the setting is fail_closed
     ├── UnreachableError              a server cannot be reached, or says that it is not ready
     │   └── PayloadUnreadableError    a value of a history cannot be read or kept here: a key or a blob is missing
@@ -166,6 +168,10 @@ class StoreUnavailableError(RetryableError):
     """The database cannot be reached. Nothing was done; trying again costs the step no attempt."""
 
 
+class RunFailedError(RetryableError):
+    """The run of an agent or manual task ended FAILED. Where the ErrorPolicy has retries, another run follows."""
+
+
 class ToldError(OperationError):
     """The tool's answer to the model is this text: wrong arguments, or a business refusal. The run goes on."""
 
@@ -203,6 +209,10 @@ class AttemptsUsedError(FatalError):
 
 class ConflictError(FatalError):
     """A write met a row that it may not touch; recorded as an event, never tried again."""
+
+
+class RunCancelledError(FatalError):
+    """The run of an agent or manual task was stopped by a person, whose word counts: no other is started for it."""
 
 
 class PolicyUnavailableError(FatalError):

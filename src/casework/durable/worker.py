@@ -29,6 +29,7 @@ from casework.durable.activities.segment import SegmentActivity
 from casework.durable.activities.services import Services
 from casework.durable.activities.sub_runs import SubRunActivity
 from casework.durable.activities.sweep import SweepActivity
+from casework.durable.activities.task_runs import TaskRunActivities
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.activities.tray import TrayActivities
 from casework.durable.blob_sweep import kept_blobs
@@ -108,6 +109,7 @@ def make_worker(
         SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
         *TrayActivities(services).all(),
+        *TaskRunActivities(services).all(),
     )
     return patient_worker(
         settings.worker.max_workflow_tasks,

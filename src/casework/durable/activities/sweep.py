@@ -38,6 +38,7 @@ from casework.errors import (
 from casework.store import forks, incidents, projection, runs, sweeping, workflows
 from casework.store.engines import EngineRow
 from casework.store.incidents import Kind
+from casework.store.processes import linked_runs
 from casework.store.sweeping import OpenRow
 from casework.trees.bundle import Pinned, pinned_from_plain
 
@@ -122,10 +123,14 @@ class SweepActivity:
         """Start a row that was left PENDING. One whose run has ended already is settled like any other."""
         async with self._services.db.transaction() as conn:
             full = await runs.get(conn, row.tenant, row.run_id)
+            transaction = await linked_runs.transaction_of(conn, row.tenant, row.run_id)
         if full is None or full.status != "PENDING":
             return
         if full.parent_run_id is not None:  # its parent has ended, or it would not be among the cases
             await self._close(row, f"run {full.parent_run_id}, which was to start it, ended first", told)
+            return
+        if transaction is not None:  # as above
+            await self._close(row, f"the tray of Transaction {transaction}, which was to start it, let go of it", told)
             return
         try:
             bundle = await self._services.bundle(full.tenant, full.workflow_name, full.workflow_version)

@@ -86,13 +86,28 @@ class TransactionalStation(Station):
         """Let the Task work; whatever it raises is its own."""
         try:
             made = await self._act(conn, step, begun, at)
-            return self.done(step, begun, made, at)
+            return await self.ended(conn, step, begun, made, at)
         except _TaskError as raised:
             raise _TaskError(raised.error, lost=conn.closed) from raised.error
         except BaseException as error:
             if leaves(error):
                 raise
             raise _TaskError(error, lost=conn.closed) from error
+
+    async def ended(
+        self,
+        conn: Connection,  # noqa: ARG002  # for what else is to be written
+        step: TaskStep,
+        begun: Begun,
+        made: Worked,
+        at: datetime,
+    ) -> tuple[Outcome, TaskEnd]:
+        """How the step ends, once whatever else is to be written is written.
+
+        Raises:
+            ExpressionError, ProcessDeclarationError: as `onward`.
+        """
+        return self.done(step, begun, made, at)
 
     async def _act(self, conn: Connection, step: TaskStep, begun: Begun, at: datetime) -> Worked:
         assert self.spec is not None

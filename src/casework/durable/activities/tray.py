@@ -12,6 +12,7 @@ from typing import Any
 from temporalio import activity
 
 from casework.durable import process_contracts as contracts
+from casework.durable.activities.error_tasks import ErrorStation
 from casework.durable.activities.operation import operation
 from casework.durable.activities.plain_tasks import PlainStation
 from casework.durable.activities.services import Services
@@ -106,7 +107,8 @@ class TrayActivities:
             return GoneStation(services, work, line, self._now)
         if spec.kind is Kind.PLAIN:
             return PlainStation(services, work, line, self._now)
-        return TransactionalStation(services, work, line, self._now, self._room)
+        kind = ErrorStation if spec.kind is Kind.ERROR else TransactionalStation
+        return kind(services, work, line, self._now, self._room)
 
     async def _reply(self, station: Station, standing: Iterable[Standing]) -> TrayReply:
         items = [Item(uuid, each.status) for each in standing for uuid in each.transactions]

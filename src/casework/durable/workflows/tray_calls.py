@@ -56,13 +56,27 @@ class TrayCalls:
 
     async def work(self, work: Work) -> list[Outcome]:
         """A station's work on all its Transactions."""
-        if work.attempt > 1:
-            pause = AGAIN_AFTER[min(work.attempt - 2, len(AGAIN_AFTER) - 1)]
-            await workflow.sleep(pause, summary=f"before attempt {work.attempt} of {work.path}")
+        await self.pause(work)
         made: list[Outcome] = []
         for first in range(0, len(work.transactions), TOGETHER):
             made += await self._together(work, work.transactions[first : first + TOGETHER])
         return made
+
+    async def pause(self, work: Work) -> None:
+        """Before a further attempt of the error policy."""
+        if work.attempt > 1:
+            pause = AGAIN_AFTER[min(work.attempt - 2, len(AGAIN_AFTER) - 1)]
+            await workflow.sleep(pause, summary=f"before attempt {work.attempt} of {work.path}")
+
+    def asked(self, work: Work, uuids: tuple[UUID, ...]) -> TrayWork:
+        """What an activity is asked to do on these."""
+        start, there = self._start, self._book.standing(uuids)
+        return TrayWork(start.tenant, start.process, start.claim_id, work.station, work.visit, work.attempt, there)
+
+    def seconds(self, work: Work, count: int) -> float:
+        """How long an activity may take over `count` Transactions."""
+        each = self._start.deadlines_ms.get(work.station, TIMEOUT_LIMIT * 1000) / 1000
+        return math.ceil(count / AT_ONCE) * each + SPARE_S
 
     async def _together(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
         try:
@@ -78,19 +92,8 @@ class TrayCalls:
         return made
 
     async def _part(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
-        start = self._start
-        asked = TrayWork(
-            start.tenant,
-            start.process,
-            start.claim_id,
-            work.station,
-            work.visit,
-            work.attempt,
-            self._book.standing(uuids),
-        )
-        each = start.deadlines_ms.get(work.station, TIMEOUT_LIMIT * 1000) / 1000
-        seconds = math.ceil(len(uuids) / AT_ONCE) * each + SPARE_S
-        return list((await self._execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
+        asked, seconds = self.asked(work, uuids), self.seconds(work, len(uuids))
+        return list((await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
 
     async def give_up(self, pending: GiveUp) -> list[Outcome]:
         """Let Transactions fail for a reason of their tray's."""
@@ -104,7 +107,7 @@ class TrayCalls:
             self._book.standing(pending.reasons),
             pending.reasons,
         )
-        return list((await self._execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S)).outcomes)
+        return list((await self.execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S)).outcomes)
 
     async def tell_skipped(self) -> None:
         """Tell the tasks that are passed over, if there are any. It changes nothing if they cannot be told."""
@@ -114,7 +117,7 @@ class TrayCalls:
             asked = SkippedTasks(start.tenant, start.process, start.claim_id, goes_on_at)
             seconds = sum(start.deadlines_ms.values()) / 1000 * len(goes_on_at) + SPARE_S
             try:
-                await self._execute(contracts.TELL_SKIPPED, asked, type(None), seconds)
+                await self.execute(contracts.TELL_SKIPPED, asked, type(None), seconds)
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise
@@ -124,10 +127,10 @@ class TrayCalls:
         """Let go of what bears the claim still."""
         start = self._start
         asked = ReleaseTray(start.tenant, start.process, start.claim_id)
-        await self._execute(contracts.RELEASE_TRAY, asked, type(None), SPARE_S)
+        await self.execute(contracts.RELEASE_TRAY, asked, type(None), SPARE_S)
 
-    async def _execute(self, activity: str, asked: Any, reply: type[Reply], seconds: float) -> Reply:
-        """Until it is done.
+    async def execute(self, activity: str, asked: Any, reply: type[Reply], seconds: float, name: str = "") -> Reply:
+        """Until it is done. `name` tells apart those that are under way in one node at one time.
 
         Raises:
             ActivityError: its attempts are used up, or it was cancelled.
@@ -138,7 +141,7 @@ class TrayCalls:
                 made: Reply = await workflow.execute_activity(
                     activity,
                     asked,
-                    activity_id=activity_id(current_node().path),
+                    activity_id=activity_id(f"{current_node().path}/{name}" if name else current_node().path),
                     result_type=reply,
                     start_to_close_timeout=timedelta(seconds=seconds),
                     heartbeat_timeout=HEARTBEAT,

@@ -8,6 +8,12 @@ where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
       select from agent_ops.agent_runs p
       where p.tenant = r.tenant and p.run_id = r.parent_run_id
         and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
+  -- One that a tray is about to start is the tray's, as long as that holds the Transaction.
+  and not (status = 'PENDING' and exists (
+      select from process_ops.transaction_runs l
+      join process_ops.transaction_steps s on s.tenant = l.tenant and s.step_id = l.step_id
+      join process_ops.transactions t on t.tenant = l.tenant and t.uuid = l.transaction_uuid and t.claim_id = s.claim_id
+      where l.tenant = r.tenant and l.run_id = r.run_id))
 order by created_at, run_id
 limit %(limit)s
 
@@ -34,7 +40,13 @@ union all
   and not (parent_run_id is not null and exists (
       select from agent_ops.agent_runs p
       where p.tenant = r.tenant and p.run_id = r.parent_run_id
-        and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW'))))
+        and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
+  -- As above.
+  and not exists (
+      select from process_ops.transaction_runs l
+      join process_ops.transaction_steps s on s.tenant = l.tenant and s.step_id = l.step_id
+      join process_ops.transactions t on t.tenant = l.tenant and t.uuid = l.transaction_uuid and t.claim_id = s.claim_id
+      where l.tenant = r.tenant and l.run_id = r.run_id))
 
 -- name: known
 select tenant, run_id, status, failure, ended_at from agent_ops.agent_runs
