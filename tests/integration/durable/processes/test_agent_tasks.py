@@ -76,7 +76,7 @@ async def test_the_outcome_is_applied_once(house: House) -> None:
     outcome = await desk.end(work, start, DONE)
     assert (outcome.kind, outcome.to, outcome.held, outcome.status) == (
         "passed",
-        "finalizer",
+        "",
         True,
         "PROCESSING_IN_PROGRESS",
     )
