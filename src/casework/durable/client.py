@@ -59,6 +59,11 @@ class RunClient:
         self._histories = histories or HistorySettings()
         self._agrees_until = 0.0
 
+    @property
+    def engine(self) -> Client:
+        """The connection itself."""
+        return self._client
+
     async def try_store(self) -> None:
         """Whether large values can be kept and read, where this process is to keep them apart.
 
@@ -76,7 +81,7 @@ class RunClient:
             UnreachableError: the engine cannot be reached; the PENDING row is there for the sweep.
             FatalError: the engine refuses it for good, for its size for example.
         """
-        await self._agree()
+        await self.agree()
         bounds = self._histories
         start = replace(
             start,
@@ -86,7 +91,7 @@ class RunClient:
         )
         seconds = contracts.task_seconds(start.bundle)
         try:
-            await _reached(
+            await reached(
                 self._client.start_workflow(
                     contracts.workflow_type(start.bundle),
                     start,
@@ -110,8 +115,8 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
-        await self._agree()
-        await _reached(self._handle(run_id).signal(contracts.DECIDE_SIGNAL, decision, rpc_timeout=CALL_TIMEOUT))
+        await self.agree()
+        await reached(self._handle(run_id).signal(contracts.DECIDE_SIGNAL, decision, rpc_timeout=CALL_TIMEOUT))
 
     async def decide_and_confirm(self, run_id: str, decision: Decision, timeout_s: float) -> DecisionReply | None:
         """Send a decision and wait until the run has judged it; None when the time is over, and then it is sent.
@@ -120,7 +125,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
-        await self._agree()
+        await self.agree()
         update = self._handle(run_id).execute_update(
             contracts.DECIDE_UPDATE, decision, id=content_hash(decision), result_type=DecisionReply
         )
@@ -138,8 +143,8 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
-        await self._agree()
-        await _reached(self._handle(run_id).signal(contracts.NAMED_SIGNAL, signal, rpc_timeout=CALL_TIMEOUT))
+        await self.agree()
+        await reached(self._handle(run_id).signal(contracts.NAMED_SIGNAL, signal, rpc_timeout=CALL_TIMEOUT))
 
     async def cancel(self, run_id: str, request: CancelRequest) -> None:
         """Ask the run to stop.
@@ -148,8 +153,8 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
-        await self._agree()
-        await _reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
+        await self.agree()
+        await reached(self._handle(run_id).signal(contracts.CANCEL_SIGNAL, request, rpc_timeout=CALL_TIMEOUT))
 
     async def tell_again(self, run_id: str) -> None:
         """Ask the run to write its rows again as it stands.
@@ -158,7 +163,7 @@ class RunClient:
             StateError: the run has ended.
             UnreachableError: the engine cannot be reached; nothing was sent.
         """
-        await _reached(self._handle(run_id).signal(contracts.TELL_AGAIN_SIGNAL, rpc_timeout=CALL_TIMEOUT))
+        await reached(self._handle(run_id).signal(contracts.TELL_AGAIN_SIGNAL, rpc_timeout=CALL_TIMEOUT))
 
     async def standing(self, run_id: str) -> Standing | None:
         """Where the run stands by its own account; None where no worker can say.
@@ -174,7 +179,7 @@ class RunClient:
             rpc_timeout=CALL_TIMEOUT,
         )
         try:
-            return await _reached(query)
+            return await reached(query)
         except (WorkflowQueryFailedError, WorkflowQueryRejectedError):
             return None
 
@@ -188,7 +193,7 @@ class RunClient:
             DescribeNamespaceRequest(namespace=self._client.namespace), timeout=CALL_TIMEOUT
         )
         try:
-            await _reached(described)
+            await reached(described)
         except StateError:
             raise UnreachableError(
                 f"Temporal has no namespace {self._client.namespace!r}. Create it, or set TEMPORAL_NAMESPACE."
@@ -202,7 +207,7 @@ class RunClient:
         """Who works on this task queue; None where the engine does not say within two seconds."""
         return await workers(self._client, self.task_queue)
 
-    async def _agree(self) -> None:
+    async def agree(self) -> None:
         """Before the first value is sent: that this process has the keys and blobs of the workers. What it sends would
         otherwise stand in clear in histories where all else is encrypted. Where the engine does not say, the call
         tells, and it is asked again after a while.
@@ -226,8 +231,14 @@ class RunClient:
         return self._client.get_workflow_handle(run_id, result_type=RunEnd)
 
 
-async def _reached(call: Awaitable[Made]) -> Made:
-    """What the engine answers in time."""
+async def reached(call: Awaitable[Made]) -> Made:
+    """What the engine answers in time.
+
+    Raises:
+        StateError: there is no such open workflow, or no such thing.
+        FatalError: it refuses the request for good.
+        UnreachableError: it cannot be reached.
+    """
     within_s = CALL_TIMEOUT.total_seconds()
     try:
         async with asyncio.timeout(within_s):

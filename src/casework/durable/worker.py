@@ -24,6 +24,7 @@ from casework.app import App
 from casework.durable import policies
 from casework.durable.activations import patient_worker
 from casework.durable.activities.model import ModelActivity
+from casework.durable.activities.monitor import MonitorActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.segment import SegmentActivity
 from casework.durable.activities.services import Services
@@ -44,6 +45,8 @@ from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.monitor_configuration import unused
 from casework.durable.schedules import kept_sweep
 from casework.durable.trees import TreePlaces
+from casework.durable.workflows.monitor import MonitorRun
+from casework.durable.workflows.process_start import ProcessRun
 from casework.durable.workflows.run import CaseRun
 from casework.durable.workflows.staying import StayingTreeRun
 from casework.durable.workflows.sweep import Sweep
@@ -54,6 +57,7 @@ from casework.models.catalogue import Models
 from casework.models.layer import load_layer
 from casework.settings import Settings
 from casework.store.database import Database
+from casework.store.processes.entities import check_guarded
 from casework.telemetry.start import tracing
 
 if TYPE_CHECKING:
@@ -80,9 +84,9 @@ PASSED_THROUGH = (
 contract, the others because they compute and nothing else."""
 
 
-WORKFLOWS = (CaseRun, TreeRun, Sweep, Tray)
+WORKFLOWS = (CaseRun, TreeRun, Sweep, Tray, MonitorRun, ProcessRun)
 """The generic workflows that every worker, and every replayer, has."""
-WORKFLOWS_OF_BUILDS = (CaseRun, StayingTreeRun, Sweep, Tray)
+WORKFLOWS_OF_BUILDS = (CaseRun, StayingTreeRun, Sweep, Tray, MonitorRun, ProcessRun)
 """The same, on workers that have a build."""
 
 
@@ -110,6 +114,7 @@ def make_worker(
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
         *TrayActivities(services).all(),
         *TaskRunActivities(services).all(),
+        *MonitorActivity(services, client).all(),
     )
     return patient_worker(
         settings.worker.max_workflow_tasks,
@@ -185,7 +190,7 @@ async def run_worker(app: App, settings: Settings) -> None:
 
     Raises:
         ProcessDeclarationError: a process of the application is refused, or a Task or Monitor of it asks for what no
-            module provides.
+            module provides; or one of its tables of entities is not guarded.
         SettingsError: traces or metrics are asked for, and cannot be had as the settings say; or the engine that the
             settings name is not the one that the database's runs are in; or what the other workers write into
             histories cannot be read here; or the configuration of Monitors cannot be read.
@@ -234,6 +239,9 @@ async def ready(services: Services) -> AsyncIterator[Services]:
     try:
         if services.lines:
             _ = services.injector  # made now: what is missing is told at the start
+        if services.app.entities:
+            async with services.db.transaction() as conn:
+                await check_guarded(conn, services.app.entities)
         for line in unused(services.monitors, services.lines.values()):
             log.warning("the configuration of Monitors: %s", line)
         yield services

@@ -1,0 +1,1 @@
+"""Business processes on a real engine and a real database."""
