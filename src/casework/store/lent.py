@@ -4,6 +4,9 @@ The borrower gets a facade with the statements alone. Each statement is sent by 
 behind it) inside a savepoint, so that an SQL error which the borrower catches breaks nothing. What ends or reconfigures
 the session is refused by its first word; because words can be hidden, the transaction and its role are compared at the
 end, and nothing is committed as good when they are others.
+
+What is sent around the statements goes together, to save trips: nothing at all before the first statement, then the two
+savepoints at once; the savepoint of a statement is left to the next one, or to the end, which releases all.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -31,6 +34,11 @@ _REFUSED = frozenset(
 _ENDED = frozenset({"25P01", "25P02", "2D000", "3B001"})
 """No transaction or no such savepoint is there: the borrower ended what was lent."""
 _IDENTITY = b"select pg_current_xact_id_if_assigned()::text, current_user::text, session_user::text"
+_BEGIN = b"savepoint casework_lent; " + _IDENTITY
+_STEP = b"savepoint casework_step"
+_STEPPED = b"release savepoint casework_step"
+_UNDO_STEP = b"rollback to savepoint casework_step; " + _STEPPED
+_UNDO = b"rollback to savepoint casework_lent; release savepoint casework_lent"
 # Constraints checked at once stay so to the end of the transaction; our roll-ups would lock their shared rows from now
 # on, and not at the commit alone.
 _OURS_LATER = (
@@ -105,6 +113,10 @@ class LentTransaction:
     def __init__(self, conn: AsyncConnection[Any]) -> None:
         self.__conn: AsyncConnection[Any] | None = conn
         self.__turn = asyncio.Lock()
+        self.__identity: Any = None
+        """Of the transaction as it was lent; None before the first statement."""
+        self.__stepped = False
+        """Whether the savepoint of a statement is there still."""
 
     def cursor(self, *, row_factory: AsyncRowFactory[Any] | None = None) -> LentCursor:
         """A cursor; `row_factory` as psycopg's own (`dict_row`, for example)."""
@@ -122,20 +134,50 @@ class LentTransaction:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """Statements that belong together: an error in the block undoes the block, and no more than that."""
-        async with self._open().transaction():
-            yield
+        async with self.__turn:
+            conn = await self._begun()
+        try:
+            async with conn.transaction():
+                yield
+        finally:
+            self.__stepped = False  # it went with the block
 
     @asynccontextmanager
     async def step(self, statement: Statement) -> AsyncIterator[None]:
         """One statement at a time, in a savepoint of its own."""
         _check(statement)
-        async with self.__turn, self._open().transaction():
-            yield
+        async with self.__turn:
+            conn = await self._begun(_STEP)
+            try:
+                yield
+            except BaseException:
+                self.__stepped = False
+                await _undo(conn, _UNDO_STEP)
+                raise
 
-    async def end(self) -> None:
-        """Take it back; what the borrower left running finds it over."""
+    async def start(self) -> None:
+        """Take down what is lent, before it is."""
+        async with self.__turn:
+            await self._begun()
+
+    async def _begun(self, then: bytes = b"") -> AsyncConnection[Any]:
+        """The connection, lent from now on if it was not before, after `then`."""
+        conn = self._open()
+        first = self.__identity is None
+        before = _BEGIN if first else _STEPPED if self.__stepped else b""
+        if before or then:
+            cursor = await _send(conn, b"; ".join(part for part in (before, then) if part))
+            if first:
+                cursor.nextset()
+                self.__identity = await cursor.fetchone()
+        self.__stepped = bool(then)
+        return conn
+
+    async def end(self) -> Any:
+        """Take it back; what the borrower left running finds it over. The identity of what was lent, None if unused."""
         async with self.__turn:
             self.__conn = None
+        return self.__identity
 
     def _open(self) -> AsyncConnection[Any]:
         if self.__conn is None:
@@ -144,8 +186,11 @@ class LentTransaction:
 
 
 @asynccontextmanager
-async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
+async def lent(conn: AsyncConnection[Any], *, sure: bool = True) -> AsyncIterator[LentTransaction]:
     """Lend the transaction that is open on `conn` for the length of the block; an error undoes what the block wrote.
+
+    Without `sure` one that was not used is not looked at, and costs nothing: for a caller who finds out another way
+    that the transaction is still the same.
 
     Raises:
         FatalError: the borrower ended the transaction or changed its role; it must not be committed.
@@ -153,21 +198,32 @@ async def lent(conn: AsyncConnection[Any]) -> AsyncIterator[LentTransaction]:
     """
     if isinstance(conn, BoundedConnection):
         conn.lent = True
-    before = await _identity(conn)
     handle = LentTransaction(conn)
     try:
-        async with conn.transaction():
-            try:
-                yield handle
-            finally:
-                await handle.end()
-            await conn.execute(b"set constraints all immediate")
-        after = await _identity(conn)
+        if sure:
+            await handle.start()
+        try:
+            yield handle
+        except BaseException:
+            if await handle.end() is not None:
+                await _undo(conn, _UNDO)
+            raise
+        before = await handle.end()
+        after = None if before is None else await _taken_back(conn)
     except psycopg.Error as error:
         raise _ended(error) from error
     if after != before:
         raise FatalError(f"A transactional tool ended its transaction or changed its role. {_ENDING}; mend the tool.")
-    await conn.execute(_OURS_LATER)
+    if after is not None:
+        await conn.execute(_OURS_LATER)
+
+
+async def _taken_back(conn: AsyncConnection[Any]) -> Any:
+    """Check what was left for the commit, release all savepoints, and tell the identity of what is there now."""
+    cursor = await _send(conn, b"set constraints all immediate; release savepoint casework_lent; " + _IDENTITY)
+    while cursor.nextset():
+        pass
+    return await cursor.fetchone()
 
 
 @asynccontextmanager
@@ -184,8 +240,15 @@ async def lent_alone(database: Database, *, keep: bool = True) -> AsyncIterator[
             yield handle
 
 
-async def _identity(conn: AsyncConnection[Any]) -> Any:
-    return await (await conn.execute(_IDENTITY)).fetchone()
+async def _send(conn: AsyncConnection[Any], statements: bytes) -> AsyncCursor[Any]:
+    """Several statements in one trip, without parameters; the results of all."""
+    return await conn.execute(statements, prepare=False)
+
+
+async def _undo(conn: AsyncConnection[Any], statements: bytes) -> None:
+    """Go back to a savepoint, if it is there; the error that is on its way tells more than one that is met here."""
+    with suppress(psycopg.Error):
+        await _send(conn, statements)
 
 
 def _ended(error: psycopg.Error) -> FatalError | RetryableError:

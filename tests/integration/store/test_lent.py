@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from psycopg.rows import dict_row
 
 from casework.errors import FatalError, RetryableError
 from casework.store import ledger
-from casework.store.database import Database
+from casework.store.database import Connection, Database
 from casework.store.lent import LentTransaction, lent
 from tests.integration.store.cases import claim, done, execute, fetch, tool_claim
 
@@ -209,3 +210,58 @@ async def test_a_connection_comes_back_clean(database_dsn: str) -> None:
                 await conn.execute(statement.encode())
         assert (await fetch(db, SESSION, login))[0] == before
         assert before["current_user"] == "casework_runtime"
+
+
+async def test_a_statement_that_is_given_up_undoes_only_itself(lender: Database) -> None:
+    """A tool that limits a statement's time by itself goes on with the next one."""
+    async with borrowing(lender) as borrowed:
+        await borrowed.execute("insert into public.effect values ('a')")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await borrowed.execute("select pg_sleep(60)")
+        await borrowed.execute("insert into public.effect values ('b')")
+    assert await effects(lender) == ["a", "b", "engine"]
+
+
+async def test_blocks_and_statements_in_any_order(lender: Database) -> None:
+    """What stands in a block goes with it; what stands before and behind stays."""
+    async with borrowing(lender) as borrowed:
+        await borrowed.execute("insert into public.effect values ('before')")
+        async with borrowed.transaction():
+            await borrowed.execute("insert into public.effect values ('kept')")
+            with pytest.raises(psycopg.errors.UndefinedTable):
+                await _block_that_fails(borrowed)
+            await borrowed.execute("insert into public.effect values ('kept too')")
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            await _block_that_fails(borrowed)
+        await borrowed.execute("insert into public.effect values ('behind')")
+    assert await effects(lender) == ["before", "behind", "engine", "kept", "kept too"]
+
+
+async def test_a_transaction_that_is_not_used_costs_no_trip(lender: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BP-33. Lent to a Task that does nothing with it: nothing is sent. Around the first statement it is two trips."""
+    async with lender.transaction() as conn:
+        await conn.execute(b"select pg_current_xact_id()")
+        trips: list[str] = []
+        wait = conn.wait
+
+        async def counted(*args: Any, **kwargs: Any) -> Any:
+            trips.append("trip")
+            return await wait(*args, **kwargs)
+
+        monkeypatch.setattr(conn, "wait", counted)
+        async with lent(conn, sure=False):
+            pass
+        with pytest.raises(ZeroDivisionError):
+            await _fails(conn)
+        assert trips == []
+        async with lent(conn, sure=False) as borrowed:
+            await borrowed.execute(EFFECT)
+        statement_and_constraints = 2
+        assert len(trips) <= 2 + statement_and_constraints
+    assert await effects(lender) == ["made"]
+
+
+async def _fails(conn: Connection) -> None:
+    async with lent(conn, sure=False):
+        raise ZeroDivisionError

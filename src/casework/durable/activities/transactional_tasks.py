@@ -114,7 +114,7 @@ class TransactionalStation(Station):
         assert begun.transaction is not None
         reads = Reads(partial(transactions.family, conn), lambda of: task_errors.of(conn, of.tenant, of.uuid))
         transaction = self.placed(begun.transaction)
-        async with self.deadline(), lent(conn) as connection:
+        async with self.deadline(), lent(conn, sure=False) as connection:  # `end` is sure
             ctx = self.context(step, begun, at, connection)
             try:
                 async with self.services.injector.made(self.spec.cls, connection) as task:
