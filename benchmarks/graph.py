@@ -10,10 +10,13 @@ nodes that name the next one.
 - *durable steps* are per second of wall time, one run of 1,000 steps at a time, from its start until its end can be
   read. *In a short run* of 200 steps its start and end weigh more, which cost ours more. Ours are runs on a worker,
   Temporal's development server and PostgreSQL; the peers write to the same PostgreSQL, whose commits wait for the disk
-  for all alike (`synchronous_commit` and `fsync` are on). Quick nodes of ours share an activity, a *segment*. *An
-  activity for each tool* is the short loop with a tool that never shares one: its effects are keyed. What a step has
-  brought is committed there before the next begins. The engine's own history is besides in the file of the
-  development server, which a power cut (no crash) may set back by some commits (`synchronous=NORMAL`).
+  for all alike (`synchronous_commit` and `fsync` are on). Quick nodes of ours share an activity, a *segment*. The tool
+  is `inline` here too, as a peer's function is called without a thread; one that only computes is not claimed before
+  it acts, nor is a step of a peer's. *Each tool claimed* is the short loop with a tool that may have effects: its step
+  has a row before it acts, in a thread of its own. *An activity for each tool* is the same with one that never shares
+  an activity: its effects are keyed. What a step has brought is committed everywhere before the next begins. The
+  engine's own history is besides in the file of the development server, which a power cut (no crash) may set back by
+  some commits (`synchronous=NORMAL`).
 - The tool of *steps without durability* in a thread of its own, which is the default, is slower
   (`docs/concepts/what_a_step_costs.md`).
 - The Postgres saver is asked to commit a step's checkpoint before the next step begins (`durability="sync"`), as the
@@ -29,7 +32,17 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from benchmarks.graphs.durable import DBOS_STEPS, OURS, OURS_APART, SAVER, SAVER_BEHIND, Turns, contest
+from benchmarks.graphs.durable import (
+    DBOS_STEPS,
+    OURS,
+    OURS_APART,
+    OURS_CLAIMED,
+    OURS_SHORT,
+    SAVER,
+    SAVER_BEHIND,
+    Turns,
+    contest,
+)
 from benchmarks.graphs.ours import Ours
 from benchmarks.graphs.peers import LangGraph, PydanticGraph
 from benchmarks.harness import Pair, Report, Samples, Scale, main, rates
@@ -54,12 +67,12 @@ def pairs(quick: bool) -> Sequence[Pair]:
 async def durable(rounds: int, short: int, turns: int, warm_up: int = 1) -> Mapping[str, Turns]:
     """All contestants in turn, so often, after `warm_up` turns of each that do not count in times.
 
-    A turn is a run of so many `rounds` and a `short` one; of ours without segments the short one alone.
+    A turn is a run of so many `rounds` and a `short` one; of some of ours the short one alone.
     """
     async with contest() as made:
         for number in range(warm_up + turns):
             for name, contestant in made.contestants.items():
-                if name != OURS_APART:
+                if name not in OURS_SHORT:
                     await made.turn(name, rounds)
                 await made.short_turn(name, short)
                 if number < warm_up:
@@ -72,6 +85,7 @@ def samples(found: Mapping[str, Turns]) -> list[Samples]:
     return [
         *(_rate("durable steps", found[OURS].per_s, found[name].per_s, name) for name in (*PEERS, SAVER_BEHIND)),
         *(_short("durable steps in a short run", found[OURS], found[name], name) for name in PEERS),
+        *(_short("durable steps, each tool claimed", found[OURS_CLAIMED], found[name], name) for name in PEERS),
         *(_short("durable steps, an activity for each tool", found[OURS_APART], found[name], name) for name in PEERS),
         *(each for name in PEERS for each in _costs(found[OURS], found[name], name)),
     ]

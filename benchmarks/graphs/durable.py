@@ -18,7 +18,7 @@ import psycopg
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from langgraph.checkpoint.postgres import PostgresSaver
 
-from benchmarks.graphs.ours import APART, LOOP, app
+from benchmarks.graphs.ours import APART, CLAIMED, LOOP, app
 from benchmarks.graphs.peers import langgraph_loop
 from benchmarks.support.ground import Servers, Side, rows_written, servers, working
 from benchmarks.support.processes import cpu_seconds, family
@@ -27,12 +27,16 @@ from casework.durable.starting import start_of
 from casework.durable.worker import make_worker
 from casework.examples.loan_underwriting.application import POLICY
 
-OURS, OURS_APART = "ours", "ours, an activity for each tool"
+OURS, OURS_CLAIMED, OURS_APART = "ours", "ours, each tool claimed", "ours, an activity for each tool"
+OURS_SHORT = (OURS_CLAIMED, OURS_APART)
+"""These have short turns alone."""
 SAVER, SAVER_BEHIND, DBOS_STEPS = "LangGraph's Postgres saver", "the same, a step behind", "DBOS"
 _KEPT: LiteralString = "select coalesce(sum(pg_total_relation_size(relid)), 0)::bigint from pg_stat_user_tables"
 _LOG: LiteralString = "select (pg_current_wal_lsn() - '0/0')::bigint"
-Run = Callable[[int], Awaitable[int]]
-"""Runs so many rounds of the loop to their end; gives the bytes of the engine's history, where there is one."""
+History = Callable[[], Awaitable[int]]
+"""Bytes of the engine's history of a run, where there is one: asked for when the time is taken."""
+Run = Callable[[int], Awaitable[History]]
+"""Runs so many rounds of the loop to their end."""
 
 
 @dataclass
@@ -95,14 +99,14 @@ class Contest:
         contestant, steps = self.contestants[name], 2 * rounds
         log, cpu, own, wall = self._log(), self._servers_cpu(), time.process_time(), time.monotonic()
         history = await contestant.run(rounds)
-        seconds, mine = time.monotonic() - wall, time.process_time() - own
+        seconds, mine, theirs = time.monotonic() - wall, time.process_time() - own, self._servers_cpu() - cpu
         turns = contestant.turns
         turns.steps += steps
         turns.per_s.append(steps / seconds)
         turns.own_ms.append(mine / steps * 1000)
-        turns.all_ms.append((mine + self._servers_cpu() - cpu) / steps * 1000)
+        turns.all_ms.append((mine + theirs) / steps * 1000)
         turns.log_bytes.append((self._log() - log) / steps)
-        turns.history_bytes.append(history / steps)
+        turns.history_bytes.append(await history() / steps)
 
     def _servers_cpu(self) -> float:
         return cpu_seconds(self._servers.temporal_pid, *family(self._postgres))
@@ -123,27 +127,35 @@ def ours(side: Side, workflow: str) -> Run:
     """A run as the API starts it, until its row says that it has ended."""
     client = RunClient(side.client, side.settings.temporal.task_queue)
 
-    async def run(rounds: int) -> int:
+    async def run(rounds: int) -> History:
         row, bundle = await side.accept(workflow, {"upto": rounds})
         await client.start(start_of(row, bundle))
         handle = side.client.get_workflow_handle(str(row.run_id))
         await handle.result()
         await side.reaches(row.run_id, "COMPLETED")
-        return (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes
+
+        async def history() -> int:
+            return (await handle.describe()).raw_description.workflow_execution_info.history_size_bytes
+
+        return history
 
     return run
+
+
+async def _no_history() -> int:
+    return 0
 
 
 def langgraph(saver: PostgresSaver, durability: str) -> Run:
     """A thread of the compiled graph. With `sync` each step's checkpoint is committed before the next step begins."""
     graph = langgraph_loop(saver)
 
-    async def run(rounds: int) -> int:
+    async def run(rounds: int) -> History:
         config: dict[str, Any] = {"configurable": {"thread_id": str(uuid4())}, "recursion_limit": 2 * rounds + 10}
         given = {"n": 0, "upto": rounds, "again": True}
         made = await asyncio.to_thread(graph.invoke, given, config, durability=durability)
         assert made["n"] == rounds
-        return 0
+        return _no_history
 
     return run
 
@@ -166,7 +178,7 @@ def _loop(upto: int) -> int:
     return n
 
 
-async def dbos(rounds: int) -> int:
+async def dbos(rounds: int) -> History:
     """A DBOS workflow of two steps a round."""
 
     def run() -> int:
@@ -174,7 +186,7 @@ async def dbos(rounds: int) -> int:
             return _loop(rounds)
 
     assert await asyncio.to_thread(run) == rounds
-    return 0
+    return _no_history
 
 
 @contextmanager
@@ -194,7 +206,7 @@ async def contest() -> AsyncIterator[Contest]:
     async with servers() as made:
         found = Contest(made)
         async with AsyncExitStack() as stack:
-            for name, workflow in ((OURS, LOOP), (OURS_APART, APART)):
+            for name, workflow in ((OURS, LOOP), (OURS_CLAIMED, CLAIMED), (OURS_APART, APART)):
                 await _enter_ours(stack, found, made, name, workflow)
             for name, durability in ((SAVER, "sync"), (SAVER_BEHIND, "async")):
                 await _enter_langgraph(stack, found, made.new_database(durability), name, durability)

@@ -15,6 +15,8 @@ from casework.local.outside import NobodyError
 from casework.local.run import run_local
 
 LOOP = "loop"
+CLAIMED = "loop-claimed"
+"""The same loop with a tool that may have effects: its step is claimed before it acts, in a thread of its own."""
 APART = "loop-apart"
 """The same loop with a tool whose effects are keyed: such a node never shares an activity with others."""
 MAX_LOOPS = 100_000
@@ -22,6 +24,12 @@ MAX_LOOPS = 100_000
 
 @tool(effects=False, inline=True)
 def add_one(n: int) -> int:
+    """One more."""
+    return n + 1
+
+
+@tool(repeat=Repeat.IDEMPOTENT)
+def add_one_claimed(n: int) -> int:
     """One more."""
     return n + 1
 
@@ -49,7 +57,10 @@ def manifest(name: str = LOOP, counter: str = "add_one") -> AiWorkflow:
     return AiWorkflow.model_validate({"metadata": {"name": name}, "spec": spec})
 
 
-app = App(tools=(add_one, add_one_keyed), manifests=(manifest(), manifest(APART, "add_one_keyed")))
+app = App(
+    tools=(add_one, add_one_claimed, add_one_keyed),
+    manifests=(manifest(), manifest(CLAIMED, "add_one_claimed"), manifest(APART, "add_one_keyed")),
+)
 
 
 class _Nobody:
