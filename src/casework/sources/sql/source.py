@@ -1,8 +1,9 @@
 """A query read in pages: first what is new behind the greatest key so far, then, as there is room, all before it again.
 
 Rows may appear before others that were read: transactions commit in another order than their numbers are drawn. The
-second look finds them, and what failed before. Where it stands is in memory alone; after a start the rows that were
-taken are known by their keys.
+second look finds them, and what failed before. The greatest key is that of a row that was dealt with: a line without
+room leaves rows, and they are read again. Where it stands is in memory alone; after a start the rows that were taken
+are known by their keys.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class SqlSource:
         self.settings = settings
         self._greatest: Any = None
         self._again: Any = None
+        self._fresh: dict[str, Any] = {}
+        """The keys of the last poll's new rows, as the database gave them, by their texts."""
         self._aside = SetAside()
 
     async def rows(self) -> list[SqlRow]:
@@ -49,31 +52,37 @@ class SqlSource:
             UnreachableError: the database is away, or the query takes too long.
             SettingsError: the query, its key, or the right to read does not hold.
         """
+        key, most, before = self.settings.key, self.settings.rows_per_poll, self._greatest
+        again: list[dict[str, Any]] = []
         async with self._connection() as connection:
-            before = self._greatest
             fresh = await self._page(connection, after=before)
-            self._greatest = fresh[-1][self.settings.key] if fresh else before
-            room = self.settings.rows_per_poll - len(fresh)
-            found = fresh
+            room = most - len(fresh)
             if room and before is not None:
                 again = await self._page(connection, after=self._again, most=room, upto=before)
-                self._again = again[-1][self.settings.key] if len(again) == room else None
-                found = fresh + again
-        if self._greatest is None and len(fresh) == self.settings.rows_per_poll:
+                self._again = again[-1][key] if len(again) == room else None
+        if len(fresh) == most and fresh[-1][key] is None:
             raise SettingsError(
-                f"key is {self.settings.key!r}, which is null in {len(fresh)} rows. Name a column that is never null.",
-                field="key",
+                f"key is {key!r}, which is null in {most} rows. Name a column that never is.", field="key"
             )
-        made = (row_of(each, self.settings.key) for each in found)
+        made = [row_of(each, key) for each in fresh]
+        self._fresh = {row.key: each[key] for row, each in zip(made, fresh, strict=True)}
+        made += [row_of(each, key) for each in again]
         return [each for each in made if not self._aside.waits(each.key)]
 
     def taken(self, row: SqlRow) -> None:
         """It went well."""
         self._aside.forget(row.key)
+        self._passed(row)
 
     def refused(self, row: SqlRow) -> None:
         """Leave it alone for a while."""
         self._aside.put(row.key)
+        self._passed(row)
+
+    def _passed(self, row: SqlRow) -> None:
+        """Rows are dealt with in the order in which they are given."""
+        if (key := self._fresh.pop(row.key, None)) is not None:
+            self._greatest = key
 
     async def _page(
         self, connection: AsyncConnection[Any], *, after: Any, most: int | None = None, upto: Any = None
