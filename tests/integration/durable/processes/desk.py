@@ -1,11 +1,11 @@
-"""Transactions of a house, claimed into trays of one; and the activities of a worker, called by hand."""
+"""A yard with a desk: trays of one that wait for runs and people, and the activities of a worker, called by hand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from temporalio.client import WorkflowHandle
 from temporalio.testing import ActivityEnvironment
@@ -14,14 +14,12 @@ from casework.durable.activities.task_runs import TaskRunActivities
 from casework.durable.contracts import RunEnd, RunStart
 from casework.durable.process_contracts import Outcome, TrayEnd, TrayWork, standing
 from casework.durable.task_run_contracts import EndTaskRun, TaskRunBegun
-from casework.durable.trays import start_tray, tray_id, tray_start
-from casework.process import ErrorEntity, Transaction
-from casework.store.processes import claims, linked_runs, task_errors, task_steps, transactions
+from casework.process import Transaction
+from casework.store.processes import linked_runs
 from casework.store.processes.linked_runs import LinkedRun
-from casework.store.processes.task_steps import StepRow
-from casework.store.processes.transactions import StageRow
 from casework.store.rows import RunRow
-from tests.integration.durable.conftest import TENANT, House, eventually
+from tests.integration.durable.conftest import TENANT, eventually
+from tests.integration.durable.processes.trays import Yard
 
 
 def now() -> datetime:
@@ -29,58 +27,18 @@ def now() -> datetime:
 
 
 @dataclass
-class Desk:
-    """A house with its Transactions. `activities` are those of one worker, which remembers nothing."""
-
-    house: House
-    activities: TaskRunActivities = field(init=False)
+class Desk(Yard):
+    """A yard with the activities of one worker, which remembers nothing."""
 
     def __post_init__(self) -> None:
         self.activities = TaskRunActivities(self.house.services())
 
-    async def add(self, status: str, **more: Any) -> UUID:
-        """A Transaction in that status."""
-        made = Transaction(uuid=uuid4(), status=status, start_time=now(), **more)
-        async with self.house.db.transaction() as conn:
-            assert await transactions.insert(conn, made, "test", "test", now())
-        return made.uuid
-
-    async def claimed(self, uuid: UUID, process: str, **more: Any) -> Transaction:
-        """The Transaction, claimed by the Monitor of a process."""
-        monitor: Any = self.house.app.lines()[process].process.monitor
-        async with self.house.db.transaction() as conn:
-            (found,) = await claims.claim(
-                conn,
-                TENANT,
-                status=monitor.status_to_monitor,
-                into=monitor.status_to_set,
-                claim_id=uuid4(),
-                most=1,
-                process=process,
-                by=monitor.monitor_class(),
-                at=now(),
-                **more,
-            )
-        assert found.uuid == uuid
+    async def taken(self, uuid: UUID, process: str) -> Transaction:
+        """The Transaction, the only one that waits, as the claim of a process left it."""
+        start = await self.claimed(process, 1)
+        found = await self.get(uuid)
+        assert found.claim_id == start.claim_id
         return found
-
-    async def get(self, uuid: UUID) -> Transaction:
-        async with self.house.db.transaction() as conn:
-            found = await transactions.get(conn, TENANT, uuid)
-        assert found is not None
-        return found
-
-    async def errors(self, uuid: UUID) -> list[ErrorEntity]:
-        async with self.house.db.transaction() as conn:
-            return await task_errors.of(conn, TENANT, uuid)
-
-    async def steps(self, uuid: UUID) -> list[StepRow]:
-        async with self.house.db.transaction() as conn:
-            return await task_steps.of(conn, TENANT, uuid)
-
-    async def stages(self, uuid: UUID) -> list[StageRow]:
-        async with self.house.db.transaction() as conn:
-            return await transactions.stages(conn, TENANT, uuid)
 
     async def runs(self, uuid: UUID) -> list[LinkedRun]:
         async with self.house.db.transaction() as conn:
@@ -110,10 +68,9 @@ class Desk:
 
     async def tray(self, uuid: UUID, process: str) -> WorkflowHandle[Any, TrayEnd]:
         """The tray of that one Transaction, claimed and started."""
-        claimed = await self.claimed(uuid, process)
-        start = tray_start(self.house.app.lines()[process], [claimed], self.house.settings.histories)
-        await start_tray(self.house.client, start, self.house.settings.temporal.task_queue)
-        return self.house.client.get_workflow_handle(tray_id(start.claim_id), result_type=TrayEnd)
+        start = await self.claimed(process, 1)
+        assert start.entries[0].uuid == uuid
+        return await self.start(start)
 
     async def waiting(self, uuid: UUID, status: str = "AWAITING_REVIEW") -> RunRow:
         """The newest run of a Transaction, once it has that status."""

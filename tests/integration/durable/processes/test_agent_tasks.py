@@ -27,7 +27,7 @@ async def desk_of(house: House) -> Desk:
 async def test_the_run_is_a_row_before_it_is_started(house: House) -> None:
     """BP-8: run_id follows from step and attempt; the Transaction stands at the task and is linked to the run."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     start = await desk.begun(work)
     step = step_key(work.claim_id, "assess.1", claimed.uuid)
@@ -54,14 +54,14 @@ async def test_the_run_is_a_row_before_it_is_started(house: House) -> None:
 async def test_what_is_begun_again_finds_its_run(house: House) -> None:
     """BP-9. The Task is asked once: a repeated activity, or two at one time, give the same run with the same input."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     first = await desk.begun(work)
     again = await asyncio.gather(*(desk.begun(work) for _ in range(3)))
     assert again == [first] * 3
     assert CALLS["input"] == 1
     assert len(await desk.runs(claimed.uuid)) == 1
-    other = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 6}), "processing")
+    other = await desk.taken(await desk.add({"n": 6}, "INTAKE_COMPLETED"), "processing")
     both = await asyncio.gather(*(desk.begun(work_on(other, "assess")) for _ in range(4)))
     assert len({start.run_id for start in both}) == 1
     assert len(await desk.runs(other.uuid)) == 1
@@ -70,7 +70,7 @@ async def test_what_is_begun_again_finds_its_run(house: House) -> None:
 async def test_the_outcome_is_applied_once(house: House) -> None:
     """BP-9. The end that is told again changes nothing more, and says the same."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     start = await desk.begun(work)
     outcome = await desk.end(work, start, DONE)
@@ -102,7 +102,7 @@ async def test_a_run_that_did_not_complete_fails_the_transaction(
 ) -> None:
     """BP-23: a FAILED or CANCELLED run makes its Transaction HAS_ERROR, with the run's own reason."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     outcome = await desk.end(work, await desk.begun(work), end)
     assert (outcome.kind, outcome.status, outcome.held) == ("left", "HAS_ERROR", False)
@@ -117,7 +117,7 @@ async def test_a_run_that_did_not_complete_fails_the_transaction(
 async def test_an_outcome_that_the_task_refuses_fails_the_transaction(house: House) -> None:
     """BP-23: what `outcome` raises is the Transaction's error, of the type and code that it says."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 13}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 13}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     outcome = await desk.end(work, await desk.begun(work), RunEnd("COMPLETED", output=26))
     assert outcome.kind == "left"
@@ -136,7 +136,7 @@ async def test_an_outcome_that_the_task_refuses_fails_the_transaction(house: Hou
 async def test_an_input_that_cannot_be_starts_no_run(house: House, data: dict[str, str], told: str) -> None:
     """BP-23: an input that does not fit the workflow, or cannot be made, fails the Transaction before any run."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data=data), "processing")
+    claimed = await desk.taken(await desk.add(data, "INTAKE_COMPLETED"), "processing")
     begun = await desk.begin(work_on(claimed, "assess"))
     assert begun.start is None
     assert begun.outcome is not None
@@ -149,7 +149,7 @@ async def test_an_input_that_cannot_be_starts_no_run(house: House, data: dict[st
 async def test_what_is_no_longer_the_trays_is_left_alone(house: House) -> None:
     """BP-24: once the status or the claim is another, neither activity touches a field of the Transaction."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "assess")
     start = await desk.begun(work)
     async with house.db.transaction() as conn:
@@ -167,7 +167,7 @@ async def test_what_is_no_longer_the_trays_is_left_alone(house: House) -> None:
 async def test_a_sweep_leaves_to_a_tray_what_it_is_about_to_start(house: House) -> None:
     """A PENDING run is its tray's to start while that holds the Transaction; then it is closed, and not started."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     start = await desk.begun(work_on(claimed, "assess"))
     report = await sweep_now(house)
     assert (report.started, report.failed) == (0, 0)

@@ -26,7 +26,7 @@ async def desk_of(house: House) -> Desk:
 async def test_a_person_is_asked_by_an_ordinary_review(house: House) -> None:
     """BP-8: a manual task is a Review, in the inbox of all reviews, with the decisions that the Task named."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "ask")
     start = await desk.begun(work)
     async with house.worker():
@@ -55,7 +55,7 @@ async def test_a_person_is_asked_by_an_ordinary_review(house: House) -> None:
 async def test_a_decision_that_the_task_refuses_fails_the_transaction(house: House) -> None:
     """BP-23: what `decided` raises is the Transaction's error; the person's reason is in the Task's hands."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "ask")
     start = await desk.begun(work)
     async with house.worker():
@@ -73,7 +73,7 @@ async def test_a_decision_that_the_task_refuses_fails_the_transaction(house: Hou
 async def test_a_cancelled_question_fails_the_transaction(house: House) -> None:
     """A person who cancels the run takes the question back: the Transaction is HAS_ERROR, by whose word it says."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     work = work_on(claimed, "ask")
     start = await desk.begun(work)
     async with house.worker():
@@ -93,7 +93,7 @@ async def test_a_question_that_cannot_be_asked_starts_no_run(house: House) -> No
     """BP-23: a Task that raises, or thinks longer than its `timeout`, fails its Transaction before anyone is asked."""
     desk = await desk_of(house)
     for number, code, told in ((7, "SEVEN", "nobody can be asked about 7"), (8, "TimeoutError", "0.5 s")):
-        claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": number}), "processing")
+        claimed = await desk.taken(await desk.add({"n": number}, "INTAKE_COMPLETED"), "processing")
         begun = await desk.begin(work_on(claimed, "ask"))
         assert begun.outcome is not None
         assert (begun.outcome.kind, begun.outcome.status) == ("left", "HAS_ERROR")
@@ -108,7 +108,7 @@ async def test_questions_with_the_same_decisions_share_a_version(house: House) -
     desk = await desk_of(house)
     starts = []
     for number in (1, 2):
-        claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": number}), "processing")
+        claimed = await desk.taken(await desk.add({"n": number}, "INTAKE_COMPLETED"), "processing")
         starts.append(await desk.begun(work_on(claimed, "ask")))
     assert {start.workflow_version for start in starts} == {1}
     async with house.db.transaction() as conn:
@@ -119,7 +119,7 @@ async def test_questions_with_the_same_decisions_share_a_version(house: House) -
 async def test_nothing_is_held_while_a_person_thinks(house: House) -> None:
     """BP-8. The worker may go, and another one takes the answer: no slot and no process waits for the person."""
     desk = await desk_of(house)
-    claimed = await desk.claimed(await desk.add("INTAKE_COMPLETED", data={"n": 5}), "processing")
+    claimed = await desk.taken(await desk.add({"n": 5}, "INTAKE_COMPLETED"), "processing")
     start = await desk.begun(work_on(claimed, "ask"))
     first: Worker
     async with house.worker() as first:

@@ -37,7 +37,7 @@ async def desk_of(house: House, errors: ErrorPolicy | None = ALL) -> Desk:
 
 async def failed(desk: Desk, **more: Any) -> UUID:
     """A failed Transaction with two invoices and a note, beside others of nobody's and of another tenant's."""
-    uuid = await desk.add("HAS_ERROR", status_before_error="PROCESSING_IN_PROGRESS", data={"n": 5}, **more)
+    uuid = await desk.add({"n": 5}, "HAS_ERROR", status_before_error="PROCESSING_IN_PROGRESS", **more)
     async with desk.house.db.transaction() as conn:
         await conn.execute("insert into shop.invoices values (1, %(u)s), (2, %(u)s), (3, %(o)s)", _ids(uuid))
         await conn.execute(
@@ -183,7 +183,7 @@ async def test_what_cannot_be_answered_is_refused(house: House) -> None:
         await by_hand(desk, uuid, Remedy(Answer.CLONE, into="COMPLETED"))
     with pytest.raises(InputError, match="It cannot resume there"):
         await by_hand(desk, uuid, Remedy(Answer.RESUME, at="asks"))
-    well = await desk.add("INTAKE_COMPLETED")
+    well = await desk.add(status="INTAKE_COMPLETED")
     with pytest.raises(StateError, match="has no error"):
         await by_hand(desk, well, Remedy(Answer.ABORT))
 
@@ -191,8 +191,8 @@ async def test_what_cannot_be_answered_is_refused(house: House) -> None:
 async def test_the_clone_of_a_child_counts_in_its_place(house: House) -> None:
     """BP-25. The parent at its join waits for the clone, and no more for the child that was aborted."""
     desk = await desk_of(house)
-    parent = await desk.add("PROCESSING_IN_PROGRESS")
-    good = await desk.add("PROCESSING_COMPLETED", parent_uuid=parent)
+    parent = await desk.add(status="PROCESSING_IN_PROGRESS")
+    good = await desk.add(status="PROCESSING_COMPLETED", parent_uuid=parent)
     bad = await failed(desk, parent_uuid=parent)
     made = await by_hand(desk, bad, Remedy(Answer.CLONE, into="INTAKE_COMPLETED"))
     assert made.clone is not None

@@ -24,7 +24,7 @@ async def desk_of(house: House, *processes: object, errors: ErrorPolicy | None =
 async def test_a_transaction_goes_through_a_run_and_a_person(house: House) -> None:
     """BP-8: an agent task runs a Workflow and takes its outcome, a manual task asks a person; then the line goes on."""
     desk = await desk_of(house, BOTH)
-    uuid = await desk.add("INTAKE_COMPLETED", data={"n": 5})
+    uuid = await desk.add({"n": 5}, "INTAKE_COMPLETED")
     async with house.worker():
         tray = await desk.tray(uuid, "processing")
         asked = await desk.waiting(uuid)
@@ -43,7 +43,7 @@ async def test_a_transaction_goes_through_a_run_and_a_person(house: House) -> No
 async def test_each_further_attempt_is_another_run(house: House) -> None:
     """BP-26: a FAILED run is tried again as often as the policy says, with a run of its own; then it is HAS_ERROR."""
     desk = await desk_of(house, BY_AGENT, errors=ErrorPolicy(retries=2))
-    uuid = await desk.add("INTAKE_COMPLETED", data={"n": -1})
+    uuid = await desk.add({"n": -1}, "INTAKE_COMPLETED")
     async with house.worker():
         end = await (await desk.tray(uuid, "processing")).result()
     assert (end.transactions, end.left) == (1, 1)
@@ -59,7 +59,7 @@ async def test_each_further_attempt_is_another_run(house: House) -> None:
 async def test_a_run_that_a_person_stops_is_not_tried_again(house: House) -> None:
     """A CANCELLED run makes its Transaction HAS_ERROR at once, whatever the policy's retries; the tray ends well."""
     desk = await desk_of(house, BY_AGENT, errors=ErrorPolicy(retries=2))
-    uuid = await desk.add("INTAKE_COMPLETED", data={"n": HELD})
+    uuid = await desk.add({"n": HELD}, "INTAKE_COMPLETED")
     async with house.worker():
         tray = await desk.tray(uuid, "processing")
         run = await desk.waiting(uuid, "RUNNING")
@@ -76,7 +76,7 @@ async def test_a_run_that_a_person_stops_is_not_tried_again(house: House) -> Non
 async def test_cancelling_a_tray_cancels_its_run(house: House, process: object, n: int, status: str) -> None:
     """What waits below the tray stops with it, and says by whom; no question is left open."""
     desk = await desk_of(house, process)
-    uuid = await desk.add("INTAKE_COMPLETED", data={"n": n})
+    uuid = await desk.add({"n": n}, "INTAKE_COMPLETED")
     async with house.worker():
         tray = await desk.tray(uuid, "processing")
         await desk.waiting(uuid, status)
