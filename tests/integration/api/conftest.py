@@ -24,7 +24,7 @@ from casework.settings import Settings, TemporalSettings
 from casework.store import projection, tokens, workflows
 from casework.store.database import Database
 from casework.values import dumps, instant, loads
-from tests.integration.api.conformance import Conformance
+from tests.integration.api.conformance import Conformance, published
 
 TENANT = "default"
 LETTER = {
@@ -198,4 +198,4 @@ async def door(database_dsn: str, temporal_client: Client, temporal_address: str
         app = create_app(settings, App(), db, run_client)
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url="http://casework.test") as client:
-            yield Door(db, app, client, admin, settings, run_client, Conformance(app.openapi()))
+            yield Door(db, app, client, admin, settings, run_client, published())

@@ -18,7 +18,7 @@ from casework.durable.publish import displaced
 from casework.durable.publish import publish as publish_app
 from casework.graph.manifests import AiAgent, AiWorkflow, LlmProvider
 from casework.store import resources, runs, workflows
-from tests.integration.api.conformance import Conformance
+from tests.integration.api.conformance import published
 from tests.integration.api.conftest import GOOD, LETTER, Door, publish
 
 HEAD = {"apiVersion": "casework.dev/v1alpha1"}
@@ -291,7 +291,7 @@ async def loan_door(door: Door, temporal_client: Client) -> AsyncIterator[Door]:
     made = create_app(door.settings, app, door.db, door.run_client)
     transport = httpx2.ASGITransport(made, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://casework.test") as client:
-        yield Door(door.db, made, client, door.admin, door.settings, door.run_client, Conformance(made.openapi()))
+        yield Door(door.db, made, client, door.admin, door.settings, door.run_client, published())
 
 
 async def test_an_applied_agent_stands_before_the_applications_own(loan_door: Door) -> None:
