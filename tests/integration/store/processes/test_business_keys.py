@@ -87,3 +87,17 @@ async def test_claimers_that_race_keep_to_the_limit(db: Database) -> None:
     assert most == 2
     assert len(taken) == 240
     assert max(Counter(uuids(taken)).values()) == 1
+
+
+async def test_two_claims_that_make_the_same_keys_do_not_wait_for_each_other(db: Database) -> None:
+    """BP-32. Each in another order: the second passes over what the first is about to take."""
+    one, two = made(priority=2), made(priority=1)
+    await add(db, one, business_key="A")
+    await add(db, two, business_key="B")
+    three, four = made(priority=2, status="LATER"), made(priority=1, status="LATER")
+    await add(db, three, business_key="B")
+    await add(db, four, business_key="A")
+    async with db.transaction() as first, db.transaction() as second:
+        assert uuids(await take(first, uuid4(), 1, per_key=1)) == [one.uuid]
+        assert uuids(await take(second, uuid4(), 2, per_key=1, status="LATER")) == [three.uuid]
+        assert await take(first, uuid4(), 1, per_key=1) == []
