@@ -106,7 +106,7 @@ class Outcome:
     and `takes` of those that leave.
     """
 
-    kind: Literal["passed", "parted", "again", "left"]
+    kind: Literal["passed", "parted", "again", "waits", "left"]
     transactions: tuple[UUID, ...]
     status: str
     held: bool = True

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from casework.errors import ProcessDeclarationError
 from casework.graph import expressions
@@ -125,6 +126,16 @@ class Line:
     def behind(self, station: str) -> str:
         """The station that follows in order."""
         return self.shape.behind(station)
+
+    def may_bring(self, transaction: Transaction, claim: UUID | None) -> bool:
+        """Whether a Transaction may still come onto this line, or is on it in a tray other than that of `claim`."""
+        claimed, monitor = transaction.claim_id is not None, self.process.monitor
+        if transaction.end_time is not None or transaction.in_error or (claimed and transaction.claim_id == claim):
+            return False
+        if claimed and transaction.status == monitor.status_to_set:
+            return True
+        before = getattr(monitor, "status_to_monitor", None)
+        return before is not None and self.statuses.leads(transaction.status, before)
 
     def rules_after(self, station: str) -> tuple[Rule, ...]:
         """The Rules that are asked behind a station, in order."""

@@ -74,6 +74,15 @@ class StatusSet:
         """The statuses of the normal flow that are not terminal, in the order declared."""
         return tuple(status for status, targets in self.moves.items() if targets and status not in IN_ERROR)
 
+    def leads(self, before: str, after: str) -> bool:
+        """Whether a Transaction in status `before` can come to `after` without an error, or is there."""
+        reached, fresh = {before}, [before]
+        while fresh:
+            following = self.moves.get(fresh.pop(), frozenset()) - reached - IN_ERROR
+            reached |= following
+            fresh += following
+        return after in reached
+
     def check_known(self, status: str) -> None:
         """Refuse a status that is not of this set.
 

@@ -6,7 +6,8 @@ Rules let it. The driver does the work for each of them and comes back with a re
 moves each on its own. What failed leaves the line at once: no station sees it again, the Finalizer neither.
 
 A split's children stand where the Rules send them, in the same tray. Their parent is held, and is due at the next join
-once no child can come there any more. Whether all have come is for the driver to count, as some may be in other trays.
+once no child can come there any more. Whether all have come is for the driver to count, as some may be in other trays;
+for those it waits (`Waits`), and is due again when nothing else is.
 
 Annotations are types and not texts here: what is written into histories is read by them, and a text is evaluated anew
 for every value.
@@ -57,6 +58,11 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
+class Waits:
+    """Nothing was done: the Transaction waits for others, which are in other trays. It is due again behind the rest."""
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """The Transaction leaves the line: it failed, or is not any more what its tray took it for.
 
@@ -67,7 +73,7 @@ class Left:
     takes: Literal["none", "siblings", "all"] = "none"
 
 
-Result = Passed | Parted | Again | Left
+Result = Passed | Parted | Again | Waits | Left
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,8 @@ class Traveller:
     attempt: int = 1
     children: tuple[UUID, ...] = ()
     """Those that it is held for; it is due at `at` when they have come there, or cannot."""
+    waits: bool = False
+    """Whether it was due, and waits for others."""
     doomed: str | None = None
     """Why it is to leave the line by no fault of its own."""
     left: str | None = None
@@ -106,12 +114,16 @@ class TrayState:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A station's work on some Transactions of the tray, in their order. `visit` and `attempt` count from 1."""
+    """A station's work on some Transactions of the tray, in their order. `visit` and `attempt` count from 1.
+
+    `waited`: it was due before, and the Transactions wait for others; there is nothing else to do meanwhile.
+    """
 
     station: str
     visit: int
     attempt: int
     transactions: tuple[UUID, ...]
+    waited: bool = False
 
     @property
     def path(self) -> str:
@@ -149,9 +161,10 @@ def due(shape: Shape, state: TrayState) -> Due | None:
     standing = [each for each in state.travellers if not each.gone and not _held(shape, where, each)]
     if not standing:
         return None
-    station, visit, attempt = min(_turn(shape, each) for each in standing)
-    ids = tuple(each.uuid for each in standing if _turn(shape, each) == (station, visit, attempt))
-    return Work(shape.stations[station], visit, attempt, ids)
+    ready = [each for each in standing if not each.waits]
+    station, visit, attempt = min(_turn(shape, each) for each in ready or standing)
+    ids = tuple(each.uuid for each in ready or standing if _turn(shape, each) == (station, visit, attempt))
+    return Work(shape.stations[station], visit, attempt, ids, waited=not ready)
 
 
 def advance(shape: Shape, state: TrayState, results: Mapping[UUID, Result]) -> TrayState:
@@ -203,13 +216,15 @@ def _at(shape: Shape, traveller: Traveller, station: str) -> Traveller:
     visit = traveller.visits.get(station, 0) + 1
     doomed = f"it has been at task {station!r} {MAX_VISITS} times" if visit > MAX_VISITS else None
     visits = {**traveller.visits, station: visit}
-    return replace(traveller, at=station, visits=visits, attempt=1, children=(), doomed=doomed)
+    return replace(traveller, at=station, visits=visits, attempt=1, children=(), waits=False, doomed=doomed)
 
 
 def _move(shape: Shape, where: dict[UUID, Traveller], traveller: Traveller, result: Result) -> None:
     match result:
         case Again():
             where[traveller.uuid] = replace(traveller, attempt=traveller.attempt + 1)
+        case Waits():
+            where[traveller.uuid] = replace(traveller, waits=True)
         case Passed(to):
             where[traveller.uuid] = _at(shape, traveller, to)
         case Left(reason):

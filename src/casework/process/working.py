@@ -35,6 +35,8 @@ class Family:
 
     children: int
     arrived: tuple[Transaction, ...] = ()
+    away: tuple[Transaction, ...] = ()
+    """Those that have not arrived, as far as they are known."""
 
     @property
     def missing(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.unit.process.lines import Ask, Join, Split, Underwrite, plain, process
@@ -151,3 +153,18 @@ def test_an_error_process_is_a_line_too() -> None:
     ends = Finalizer(ERROR_IN_PROGRESS, ABORTED)
     assert admit(process(A, name="errors", monitor=ErrorMonitor, finalizer=ends)).handles_errors
     assert not admit(process(A)).handles_errors
+
+
+def test_a_line_tells_who_may_still_come_onto_it() -> None:
+    """BP-8. By status and claim: what can still come to the Monitor's status, or is on the line in another tray."""
+    line, ours, other = Line(process(A)), UUID(int=1), UUID(int=2)
+    may = {
+        "INTAKE_IN_PROGRESS": True,
+        "INTAKE_COMPLETED": True,
+        "PROCESSING_IN_PROGRESS": False,
+        "PROCESSING_COMPLETED": False,
+        "HAS_ERROR": False,
+    }
+    assert {status: line.may_bring(replace(new(), status=status), ours) for status in may} == may
+    claimed = [replace(new(), status="PROCESSING_IN_PROGRESS", claim_id=claim) for claim in (ours, other)]
+    assert [line.may_bring(each, ours) for each in claimed] == [False, True]

@@ -22,10 +22,12 @@ from casework.process.walk import (
     Passed,
     Result,
     TrayState,
+    Waits,
     Work,
     advance,
     due,
     enter,
+    give_up,
 )
 
 TASKS = [plain(name) for name in "abc"]
@@ -192,6 +194,9 @@ def test_every_walk_ends_and_loses_nobody(line: Shape, count: int, data: st.Data
                 left.add(uuid)
                 continue
             assert (uuid, pending.path, pending.attempt) not in done
+            if step < 40 and data.draw(st.integers(0, 9)) == 0:
+                results[uuid] = Waits()
+                continue
             done.add((uuid, pending.path, pending.attempt))
             ahead = [
                 name for name in line.stations[1:] if step < 40 or line.places[name] > line.places[pending.station]
@@ -213,6 +218,26 @@ def test_every_walk_ends_and_loses_nobody(line: Shape, count: int, data: st.Data
     assert len(state.travellers) == number
     assert all(each.at == END for each in state.travellers)
     assert {each.uuid for each in state.travellers if each.left} == left
+
+
+def test_who_waits_is_due_behind_all_others() -> None:
+    """BP-8. One waits at `a`; the other goes on to the end, and then the first is due there again, and again."""
+    state = advance(LINE, on(LINE, ONE, TWO), {ONE: Waits(), TWO: Passed("b")})
+    for name in ("b", "c", "finalizer"):
+        assert due(LINE, state) == Work(name, 1, 1, (TWO,))
+        state = pass_all(LINE, state)
+    for _ in range(2):
+        assert due(LINE, state) == Work("a", 1, 1, (ONE,), waited=True)
+        state = advance(LINE, state, {ONE: Waits()})
+    state = advance(LINE, state, {ONE: Passed("b")})
+    assert due(LINE, state) == Work("b", 1, 1, (ONE,))
+
+
+def test_what_is_given_up_from_outside_is_due_at_once() -> None:
+    """BP-10. Of two on the line and one behind it, those that are on it are given up for their reasons."""
+    state = advance(LINE, on(LINE, ONE, TWO), {ONE: Passed("end"), TWO: Passed("b")})
+    given_up = give_up(state, {ONE: "late", TWO: "lost"})
+    assert due(LINE, given_up) == GiveUp({TWO: "lost"})
 
 
 def test_a_line_without_finalizer_ends_behind_its_last_task() -> None:

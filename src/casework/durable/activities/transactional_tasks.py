@@ -20,6 +20,7 @@ from casework.durable.activities.stations import Item, Station, leaves
 from casework.durable.process_contracts import Outcome, TrayWork
 from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
 from casework.process.lines import Line
+from casework.process.tasks import Kind
 from casework.process.working import Reads, Worked, worked
 from casework.store.database import Connection
 from casework.store.lent import lent
@@ -41,6 +42,10 @@ class _TaskError(Exception):
         self.lost = lost
 
 
+class _WaitsError(Exception):
+    """The Transaction waits for its children; nothing is written, and the attempt does not count."""
+
+
 class TransactionalStation(Station):
     """A Task of a kind that has `ctx.connection`. `room` bounds how many connections all of them hold."""
 
@@ -60,6 +65,8 @@ class TransactionalStation(Station):
             try:
                 async with self._room:
                     return await self._whole(item, step)
+            except _WaitsError:
+                return Outcome("waits", (item.uuid,), item.status)
             except _TaskError as raised:
                 if left and await self._by_chance(raised):
                     continue
@@ -75,12 +82,27 @@ class TransactionalStation(Station):
             begun = await task_steps.begin(conn, step)
             if (known := self.met(item, begun)) is not None:
                 return known
+            await self._look(conn, begun)
             outcome, end = await self._made(conn, step, begun, at)
             fault_point("sent", place)
             await task_steps.end(conn, end)
             fault_point("acted", place)
         fault_point("committed", place)
         return outcome
+
+    async def _look(self, conn: Connection, begun: Begun) -> None:
+        """Whether a join has nothing to wait for: all children are there, or no other can come in another tray.
+
+        Raises:
+            _WaitsError: it has.
+        """
+        assert self.spec is not None
+        assert self.line is not None
+        assert begun.transaction is not None
+        if self.spec.kind is Kind.JOIN:
+            line, family = self.line, await transactions.family(conn, begun.transaction)
+            if any(line.may_bring(child, self.asked.claim_id) for child in family.away):
+                raise _WaitsError
 
     async def _made(self, conn: Connection, step: TaskStep, begun: Begun, at: datetime) -> tuple[Outcome, TaskEnd]:
         """Let the Task work; whatever it raises is its own."""

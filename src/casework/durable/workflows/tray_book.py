@@ -8,7 +8,20 @@ from uuid import UUID
 from casework.durable.process_contracts import Outcome, Standing, TrayCarried, TrayStart, standing
 from casework.errors import StateError
 from casework.process.lines import Shape
-from casework.process.walk import Again, Due, Left, Parted, Passed, Result, TrayState, advance, due, enter, give_up
+from casework.process.walk import (
+    Again,
+    Due,
+    Left,
+    Parted,
+    Passed,
+    Result,
+    TrayState,
+    Waits,
+    advance,
+    due,
+    enter,
+    give_up,
+)
 from casework.tasktree.counters import Counters
 
 
@@ -83,6 +96,8 @@ class TrayBook:
                 return Parted(self._to(outcome, station), outcome.children)
             case "again":
                 return Again()
+            case "waits":
+                return Waits()
             case "left":
                 return Left(outcome.reason, outcome.takes)
         raise StateError(f"{outcome.kind!r} is no outcome of a station's work.")

@@ -8,6 +8,7 @@ of them that brings its worker down. Whichever fails alone as well is given up, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -44,6 +45,8 @@ SPARE_S = 90.0
 """Of an activity beside the deadlines of its Transactions: patience with the database, for the most part."""
 AGAIN_AFTER = (0.2, 1.0, 5.0)
 """Seconds before a further attempt of the error policy; the last repeats."""
+LOOKS_AFTER = (0.5, 1.0, 2.0, 5.0, 15.0)
+"""Seconds before it is looked again whether those have come that a Transaction waits for; the last repeats."""
 
 
 class TrayCalls:
@@ -52,6 +55,7 @@ class TrayCalls:
     def __init__(self, start: TrayStart, book: TrayBook) -> None:
         self._start = start
         self._book = book
+        self._looks = 0
         self.given_up = 0 if start.carried is None else start.carried.given_up
 
     async def work(self, work: Work) -> list[Outcome]:
@@ -63,10 +67,12 @@ class TrayCalls:
         return made
 
     async def pause(self, work: Work) -> None:
-        """Before a further attempt of the error policy."""
-        if work.attempt > 1:
-            pause = AGAIN_AFTER[min(work.attempt - 2, len(AGAIN_AFTER) - 1)]
-            await workflow.sleep(pause, summary=f"before attempt {work.attempt} of {work.path}")
+        """Before a further attempt of the error policy, or another look at what is waited for."""
+        self._looks = self._looks + 1 if work.waited else 0
+        if work.waited:
+            await workflow.sleep(_of(LOOKS_AFTER, self._looks), summary=f"waits at {work.path} for others")
+        elif work.attempt > 1:
+            await workflow.sleep(_of(AGAIN_AFTER, work.attempt - 1), summary=f"before a new attempt of {work.path}")
 
     def asked(self, work: Work, uuids: tuple[UUID, ...]) -> TrayWork:
         """What an activity is asked to do on these."""
@@ -158,3 +164,8 @@ class TrayCalls:
                 await wait.pause(error)
             else:
                 return made
+
+
+def _of(pauses: Sequence[float], number: int) -> float:
+    """Pause `number`, from 1; the last repeats."""
+    return pauses[min(number, len(pauses)) - 1]

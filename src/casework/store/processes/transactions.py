@@ -92,12 +92,13 @@ async def write(
 
 
 async def family(conn: Connection, transaction: Transaction) -> Family:
-    """How many children a Transaction has, and those that have come to their join, in the order of their split.
+    """The children of a Transaction, and which have come to their join and which have not, in the order of their split.
 
     A child that was cloned counts by its clone.
     """
     rows = await queries.dicts(conn, _SQL["family"], {"tenant": transaction.tenant, "uuid": transaction.uuid})
-    return Family(len(rows), tuple(transaction_of(row) for row in rows if row["arrived"]))
+    arrived, away = (tuple(transaction_of(row) for row in rows if row["arrived"] is come) for come in (True, False))
+    return Family(len(rows), arrived, away)
 
 
 async def arrive(conn: Connection, transaction: Transaction, task: str) -> None:

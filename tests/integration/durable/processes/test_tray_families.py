@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from temporalio.client import WorkflowHandle
+
 from casework.errors import BusinessError
 from casework.process import (
     Change,
@@ -18,7 +20,7 @@ from casework.process import (
     TransactionMonitorTask,
     bot_task,
 )
-from tests.integration.durable.conftest import House
+from tests.integration.durable.conftest import House, eventually
 from tests.integration.durable.processes.test_tray import noting
 from tests.integration.durable.processes.trays import project, yard
 from tests.unit.process.lines import Join, Split, plain, process
@@ -90,17 +92,27 @@ class Late(TransactionMonitorTask):
 
 async def test_children_are_joined_across_trays(house: House) -> None:
     """BP-8. Split in one process, joined in another where each comes in a tray of its own: rows are counted, and the
-    result is made once, for the parent."""
+    result is made once, for the parent, which was claimed first and waits until the last child has arrived."""
     cut = process(Split, name="cut", monitor=Early, finalizer=Finalizer("PROCESSING_IN_PROGRESS", DONE))
     put = process(Join, name="put", monitor=Late, finalizer=Finalizer("SUBMISSION_IN_PROGRESS", "COMPLETED"))
     async with yard(house, project(cut, put)) as here:
         parent = await here.add({"parts": ["x", "y", "z"]})
         assert (await here.walk("cut")).transactions == 4
-        await here.rows("update process_ops.transactions set priority = 1 where parent_uuid is not null")
-        for _ in range(4):
+        first = await here.claimed("put", most=1)
+        assert [entry.uuid for entry in first.entries] == [parent]
+        waits = await here.start(first)
+        await eventually(lambda: _looked(waits, 2), "the parent waits at the join")
+        for _ in range(3):
             assert (await here.walk("put", most=1)).transactions == 1
+        assert (await waits.result()).left == 0
         assert (await here.get(parent)).data["joined"] == ["x", "y", "z"]
         assert await here.statuses([parent, *[each.uuid for each in await here.children(parent)]]) == ["COMPLETED"] * 4
+
+
+async def _looked(handle: WorkflowHandle[Any, Any], times: int) -> bool:
+    history = await handle.fetch_history()
+    fired = [event for event in history.events if event.HasField("timer_fired_event_attributes")]
+    return len(fired) >= times
 
 
 async def test_it_goes_on_at_the_task_that_it_is_to_resume_at(house: House) -> None:
