@@ -7,9 +7,9 @@ from temporalio.client import WorkflowFailureError
 
 from casework.durable.contracts import CancelRequest
 from casework.process import ErrorPolicy
-from tests.integration.durable.conftest import House
+from tests.integration.durable.conftest import House, eventually
 from tests.integration.durable.processes.desk import Desk
-from tests.integration.durable.processes.waiting_app import BOTH, BY_AGENT, BY_PERSON, app
+from tests.integration.durable.processes.waiting_app import BOTH, BY_AGENT, BY_PERSON, PARTED, app
 
 HELD = 60
 """From 50 on the run of the workflow waits for a signal."""
@@ -85,3 +85,52 @@ async def test_cancelling_a_tray_cancels_its_run(house: House, process: object, 
             await tray.result()
         row = await desk.waiting(uuid, "CANCELLED")
     assert row.failure == f"cancelled by the tray of Transaction {uuid}, which started it"
+
+
+async def test_children_of_a_split_wait_side_by_side(house: House) -> None:
+    """BP-8: each child has runs and a review of its own; they are answered in any order, and joined when all are."""
+    desk = await desk_of(house, PARTED)
+    uuid = await desk.add({"numbers": [1, 2, 3]})
+    async with house.worker():
+        tray = await desk.tray(uuid, "processing")
+        children = await eventually(lambda: desk.children(uuid), "the Transaction is parted")
+        asked = [await desk.waiting(child.uuid) for child in children]
+        assert len({row.run_id for row in asked}) == 3
+        for number, row in reversed(list(enumerate(asked, start=1))):
+            await house.decide(row.run_id, "yes", f"number {number}")
+        end = await tray.result()
+    assert (end.transactions, end.left) == (4, 0)
+    made = await desk.get(uuid)
+    assert (made.status, made.data["said"]) == ("PROCESSING_COMPLETED", ["number 1", "number 2", "number 3"])
+
+
+async def test_a_child_whose_run_fails_leaves_the_others(house: House) -> None:
+    """BP-10. The run of one child fails; the others are asked, and their parent misses it at the join."""
+    desk = await desk_of(house, PARTED)
+    uuid = await desk.add({"numbers": [1, -2]})
+    async with house.worker():
+        tray = await desk.tray(uuid, "processing")
+        good, bad = await eventually(lambda: desk.children(uuid), "the Transaction is parted")
+        await desk.becomes(bad.uuid, "HAS_ERROR")
+        await house.decide((await desk.waiting(good.uuid)).run_id, "yes")
+        end = await tray.result()
+    assert (end.transactions, end.left) == (3, 2)
+    (error,) = await desk.errors(uuid)
+    assert (error.code, error.task) == ("CHILDREN_MISSING", "gather")
+    (error,) = await desk.errors(bad.uuid)
+    assert (error.code, error.root) == ("RunFailedError", uuid)
+
+
+async def test_a_run_that_the_engine_stops_fails_its_transaction(house: House) -> None:
+    """Stopped by the engine's own tools, kindly or not, the run is no end of the tray: its Transaction is HAS_ERROR."""
+    desk = await desk_of(house, BY_AGENT)
+    async with house.worker():
+        for stop, code in (("cancel", "RunCancelledError"), ("terminate", "RunFailedError")):
+            uuid = await desk.add({"n": HELD})
+            tray = await desk.tray(uuid, "processing")
+            run = await desk.waiting(uuid, "RUNNING")
+            await getattr(house.client.get_workflow_handle(str(run.run_id)), stop)()
+            end = await tray.result()
+            assert end.left == 1
+            assert (await desk.get(uuid)).status == "HAS_ERROR"
+            assert [error.code for error in await desk.errors(uuid)] == [code]

@@ -23,9 +23,12 @@ from casework.process import (
     Decision,
     ErrorEntity,
     ErrorPolicy,
+    JoinTask,
     ManualTask,
     Question,
     RunEnd,
+    SplitTask,
+    TaskContext,
     Transaction,
     bot_task,
 )
@@ -96,6 +99,22 @@ class Ask(ManualTask):
         return Change(data={"paid": [decision.decision, decision.reason, decision.reviewer]})
 
 
+@bot_task("part")
+class Part(SplitTask):
+    """A child for each number."""
+
+    async def split(self, transaction: Transaction, ctx: TaskContext) -> Sequence[Mapping[str, Any]]:
+        return [{"n": number} for number in transaction.data["numbers"]]
+
+
+@bot_task("gather")
+class Gather(JoinTask):
+    """What the people said of each."""
+
+    async def join(self, parent: Transaction, children: Sequence[Transaction], ctx: TaskContext) -> Change | None:
+        return Change(data={"said": [child.data["paid"][1] for child in children]})
+
+
 @bot_task("ask-all")
 class AskAll(AskAboutError):
     """Offers every answer that the policy has on."""
@@ -106,6 +125,7 @@ class AskAll(AskAboutError):
 BY_AGENT = replace(PROCESSING, tasks=(Assess,))
 BY_PERSON = replace(PROCESSING, tasks=(Ask,))
 BOTH = replace(PROCESSING, tasks=(Assess, Ask))
+PARTED = replace(PROCESSING, tasks=(Part, Assess, Ask, Gather))
 ASK_ALL = BusinessProcess(
     name="errors", monitor=ERRORS.monitor, tasks=(AskAll,), rules=(LOOP_RULE,), finalizer=ERRORS.finalizer
 )
