@@ -343,7 +343,8 @@ class SweepReport:
     made; runs asked to stop because their row has ended; open runs that an incident holds; what could not be settled
     in this sweep, for the next. One that is not `whole` has only started rows. `orphaned`: open runs whose row was
     closed because the engine did not have them; they are told and not stopped. `refused`: why the sweep did nothing,
-    where this engine is not the one that the database's runs are in.
+    where this engine is not the one that the database's runs are in. `orphans`: Transactions that no tray worked on any
+    more, and which got an error.
     """
 
     started: int = 0
@@ -359,3 +360,4 @@ class SweepReport:
     whole: bool = True
     orphaned: int = 0
     refused: str | None = None
+    orphans: int = 0

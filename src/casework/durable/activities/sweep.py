@@ -8,6 +8,7 @@ nobody, and is met again by the next sweep. Sweeps may run side by side: each wr
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from casework.durable import contracts
 from casework.durable.activities.engine_side import GONE, EngineRun, EngineSide
 from casework.durable.activities.finder import UNSERVED, Finder
 from casework.durable.activities.operation import operation
+from casework.durable.activities.orphans import OrphanSweep
 from casework.durable.activities.services import Services
 from casework.durable.activities.sorting import Ages, Findings
 from casework.durable.activities.telling import Told
@@ -69,6 +71,7 @@ class SweepActivity:
         self._runs = run_client
         self._ages = ages or Ages()
         self._finder = Finder(services.db, self._engine, run_client.task_queue, self._ages)
+        self._orphans = OrphanSweep(services, client)
 
     @activity.defn(name=contracts.SWEEP)
     @operation
@@ -98,7 +101,8 @@ class SweepActivity:
         if findings.disagree:
             await findings.each(findings.further(), lambda row: self._compare(row, findings, told))
         told.say()
-        return told.report(findings)
+        orphans = await self._orphans.sweep(kept.accepted_at)
+        return replace(told.report(findings), orphans=orphans)
 
     async def _own_engine(self) -> tuple[EngineRow, str | None]:
         """What is not in another engine than the database's own is not gone."""
