@@ -17,7 +17,8 @@ def commands() -> str:
     text = [
         GENERATED,
         "# Command line",
-        "`runs`, `review`, `workflows`, `apply`, `get`, `describe`, `diff` and `delete` are clients of the HTTP API: "
+        "`runs`, `review`, `process`, `transaction`, `monitor`, `workflows`, `apply`, `get`, `describe`, `diff` and "
+        "`delete` are clients of the HTTP API: "
         "its address and token come from "
         "`CASEWORK_API_URL` and `CASEWORK_TOKEN`, else from the stack "
         "that runs in this folder. The other commands work on the servers themselves. Nearly all have `--json`; the "

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from fastapi.routing import APIRoute
 
-from casework.api import create_app, health, metrics, problems, resources, reviews, runs, scraping, steps, workflows
+from casework.api import create_app, problems
 from casework.api.access import need_of
+from casework.api.app import ROUTES
 from casework.app import App
 from casework.errors import CaseworkError
 from casework.settings import Settings
@@ -48,7 +49,7 @@ def http() -> str:
 def _needs() -> dict[tuple[str, str], str]:
     """What each route declares that its caller must have."""
     found = {}
-    for module in (runs, steps, reviews, workflows, resources, metrics, scraping, health):
+    for module in ROUTES:
         for route in module.router.routes:
             assert isinstance(route, APIRoute)
             need = need_of(route.endpoint)

@@ -13,7 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI, Security
 
-from casework.api import health, metrics, openapi, problems, resources, reviews, runs, scraping, steps, workflows
+from casework.api import (
+    health,
+    metrics,
+    monitors,
+    openapi,
+    problems,
+    processes,
+    resources,
+    reviews,
+    runs,
+    scraping,
+    steps,
+    transactions,
+    workflows,
+)
 from casework.api.access import Watchers, authorize
 from casework.api.http_figures import CountRequests
 from casework.api.paging import known_only
@@ -27,6 +41,21 @@ from casework.telemetry.start import tracing
 if TYPE_CHECKING:
     from casework.app import App
     from casework.telemetry.tracer import Tracer
+
+ROUTES = (
+    runs,
+    steps,
+    reviews,
+    processes,
+    transactions,
+    monitors,
+    workflows,
+    resources,
+    metrics,
+    scraping,
+    health,
+)
+"""Every module with a router, in the order of the document."""
 
 
 def create_app(
@@ -74,7 +103,7 @@ def _bare(**options: Any) -> FastAPI:
         **options,
     )
     made.state.watchers, made.state.scraper = Watchers(), scraping.Scraper()
-    for module in (runs, steps, reviews, workflows, resources, metrics, scraping, health):
+    for module in ROUTES:
         made.include_router(module.router)
     made.add_middleware(CountRequests, figures=made.state.scraper.http)
     made.add_middleware(TraceRequests)

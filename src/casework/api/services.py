@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from fastapi import Depends, Request
 
 from casework.durable.client import RunClient
+from casework.durable.process_client import ProcessClient
 from casework.settings import Settings
 from casework.store.database import Database
 
@@ -23,6 +24,11 @@ class Services:
     runs: RunClient
     app: App
     settings: Settings
+
+    @property
+    def processes(self) -> ProcessClient:
+        """The client of the processes."""
+        return ProcessClient(self.runs, self.settings.histories)
 
 
 def services_of(request: Request) -> Services:

@@ -20,6 +20,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "drill": ("casework.cli.drill:drill", "Crash drills against real servers; exit 0 only if every promise held."),
     "runs": ("casework.cli.runs:runs", "Start, list, show, watch, compare, signal and cancel runs."),
     "review": ("casework.cli.review:review", "List and show what waits for a person, and decide it."),
+    "process": ("casework.cli.process:process", "Business processes: list, start, stop, schedule, look at one."),
+    "transaction": (
+        "casework.cli.transaction:transaction",
+        "Transactions: put in, list, show, answer for failed ones.",
+    ),
+    "monitor": ("casework.cli.monitor:monitor", "Monitors: configuration in force, stop, poll now."),
     "task": ("casework.cli.task:task", "Run one Task of a business process alone."),
     "steps": ("casework.cli.steps:steps", "Which steps are tried again, and which failed for good."),
     "status": ("casework.cli.status:status", "The whole installation on one screen; exit 0 only if all is well."),

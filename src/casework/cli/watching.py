@@ -29,7 +29,7 @@ def watch_run(api: Api, run_id: str, until: str, timeout: float | None, as_json:
     seq = 0
     while True:
         # The state is read before the events: what led to it is then surely among them.
-        run = _patiently(api, f"/v1/runs/{quote(run_id)}")
+        run = patiently(api, f"/v1/runs/{quote(run_id)}")
         seq = _print_events(api, run_id, seq, as_json)
         if run["status"] in stops:
             return _ended(run, as_json)
@@ -41,7 +41,12 @@ def watch_run(api: Api, run_id: str, until: str, timeout: float | None, as_json:
         time.sleep(PAUSE_S)
 
 
-def _patiently(api: Api, path: str, **query: Any) -> Any:
+def patiently(api: Api, path: str, **query: Any) -> Any:
+    """The JSON at `path`; an API that is away for a while is waited for.
+
+    Raises:
+        UnreachableError: it is away for longer.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -54,7 +59,7 @@ def _patiently(api: Api, path: str, **query: Any) -> Any:
 
 def _print_events(api: Api, run_id: str, seq: int, as_json: bool) -> int:
     while True:
-        page = _patiently(api, f"/v1/runs/{quote(run_id)}/events", after=seq)
+        page = patiently(api, f"/v1/runs/{quote(run_id)}/events", after=seq)
         for event in page["items"]:
             seq = event["seq"]
             emit_json(event) if as_json else click.echo(line_of(event))

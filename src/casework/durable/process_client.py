@@ -30,7 +30,7 @@ from casework.durable import monitor_contracts as contracts
 from casework.durable.client import CALL_TIMEOUT, RunClient, reached
 from casework.durable.monitor_contracts import Asked, MonitorEnd, MonitorStanding, MonitorStart, ProcessStart
 from casework.durable.process_schedules import engine_schedule, schedule_id
-from casework.errors import FatalError, InputError, StateError
+from casework.errors import FatalError, InputError, StateError, UnreachableError
 from casework.process.schedules import Schedule
 from casework.settings import HistorySettings
 
@@ -206,8 +206,8 @@ class ProcessClient:
         )
         try:
             return await reached(query)
-        except (WorkflowQueryFailedError, WorkflowQueryRejectedError, StateError):
-            return None
+        except (WorkflowQueryFailedError, WorkflowQueryRejectedError, StateError, UnreachableError):
+            return None  # the engine has just answered: it is the worker that cannot
 
     async def _scheduled(self, tenant: str, process: str) -> ScheduleStanding | None:
         found = await _if_there(self._handle(tenant, process).describe(rpc_timeout=CALL_TIMEOUT))

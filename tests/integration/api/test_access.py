@@ -38,7 +38,7 @@ ROUTES = every_route()
 
 
 def concrete(path: str) -> str:
-    for name in ("run_id", "review_id"):
+    for name in ("run_id", "review_id", "uuid"):
         path = path.replace(f"{{{name}}}", str(uuid4()))
     return path.replace("{name}", "letter").replace("{kind}", "WorkflowSession")
 
@@ -59,6 +59,22 @@ def test_there_are_routes_to_walk() -> None:
         ("GET", "/v1/reviews"),
         ("GET", "/v1/reviews/{review_id}"),
         ("POST", "/v1/reviews/{review_id}/decisions"),
+        ("GET", "/v1/processes"),
+        ("GET", "/v1/processes/{name}"),
+        ("POST", "/v1/processes/{name}/start"),
+        ("POST", "/v1/processes/{name}/stop"),
+        ("POST", "/v1/processes/{name}/schedule"),
+        ("DELETE", "/v1/processes/{name}/schedule"),
+        ("GET", "/v1/monitors"),
+        ("GET", "/v1/monitors/{name}"),
+        ("POST", "/v1/monitors/{name}/poll"),
+        ("POST", "/v1/monitors/{name}/stop"),
+        ("POST", "/v1/transactions"),
+        ("GET", "/v1/transactions"),
+        ("GET", "/v1/transactions/{uuid}"),
+        ("POST", "/v1/transactions/{uuid}/retry"),
+        ("POST", "/v1/transactions/{uuid}/clone"),
+        ("POST", "/v1/transactions/{uuid}/abort"),
         ("GET", "/v1/workflows"),
         ("GET", "/v1/workflows/{name}"),
         ("GET", "/v1/workflows/{name}/manifest"),

@@ -34,9 +34,9 @@ READY_S = 30
 class Served(threading.Thread):
     """The API on a free port and a worker on its task queue, until `stop`."""
 
-    def __init__(self, settings: Settings, dsn: str) -> None:
+    def __init__(self, settings: Settings, dsn: str, app: App) -> None:
         super().__init__(name="served", daemon=True)
-        self._settings, self._dsn = settings, dsn
+        self._settings, self._dsn, self._app = settings, dsn, app
         self._ready = threading.Event()
         self._server: uvicorn.Server | None = None
         self.token, self.url = "", ""
@@ -68,9 +68,9 @@ class Served(threading.Thread):
             await publish(db, LETTER)
             async with admin.transaction() as conn:
                 self.token = await tokens.create(conn, "olga", "default", ["admin"])
-            app = create_app(self._settings, App(), db, RunClient(client, self._settings.temporal.task_queue))
+            app = create_app(self._settings, self._app, db, RunClient(client, self._settings.temporal.task_queue))
             self._server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
-            async with make_worker(client, Services(db, App(), Models({}), self._settings), self._settings):
+            async with make_worker(client, Services(db, self._app, Models({}), self._settings), self._settings):
                 serving = asyncio.create_task(self._server.serve())
                 while not self._server.started:
                     assert not serving.done()
@@ -115,10 +115,19 @@ def line(folder: Path, capsys: pytest.CaptureFixture[str]) -> Line:
 
 
 @pytest.fixture
-def served(folder: Path, database_dsn: str, temporal_address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def app() -> App:
+    """The application that is served; a module of tests may have another."""
+    return App()
+
+
+@pytest.fixture
+def served(
+    folder: Path, database_dsn: str, temporal_address: str, app: App, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Served]:
     """The API and a worker, named by the environment."""
     temporal = TemporalSettings(address=temporal_address, task_queue=f"test-{uuid4().hex}")
-    made = Served(Settings(database=DatabaseSettings(url=Secret(database_dsn)), temporal=temporal), database_dsn)
+    settings = Settings(database=DatabaseSettings(url=Secret(database_dsn)), temporal=temporal)
+    made = Served(settings, database_dsn, app)
     made.begin()
     monkeypatch.setenv("CASEWORK_API_URL", made.url)
     monkeypatch.setenv("CASEWORK_TOKEN", made.token)

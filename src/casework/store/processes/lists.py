@@ -116,6 +116,13 @@ async def detail(conn: Connection, tenant: str, uuid: UUID) -> TransactionRow | 
     return await queries.one(conn, _SQL["transaction"], {"tenant": tenant, "uuid": uuid}, TransactionRow)
 
 
+async def of_natural_key(conn: Connection, tenant: str, natural_key: str) -> UUID | None:
+    """The id of the Transaction with that natural key."""
+    params = queries.Writing(tenant=tenant, natural_key=natural_key)
+    found = await queries.value(conn, _SQL["of_natural_key"], params)
+    return None if found is None else UUID(str(found))
+
+
 async def counts(conn: Connection, tenant: str, since: datetime) -> list[Count]:
     """By process and status, how many Transactions are open, or ended `since` then."""
     return await queries.many(conn, _SQL["counts"], {"tenant": tenant, "since": since}, Count)

@@ -23,6 +23,9 @@ select tenant, uuid, parent_uuid, root_uuid, cloned_from, status, status_before_
 from process_ops.transactions
 where tenant = %(tenant)s and uuid = %(uuid)s
 
+-- name: of_natural_key
+select uuid from process_ops.transactions where tenant = %(tenant)s and natural_key = %(natural_key)s
+
 -- name: counts
 select process, status, count(*) as transactions, count(*) filter (where claim_id is not null and end_time is null)
        as claimed, min(start_time) as oldest

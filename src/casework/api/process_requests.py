@@ -1,0 +1,72 @@
+"""The shapes of requests about business processes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from casework.api.requests import Body, Instant, Short
+from casework.graph.durations import seconds_of
+from casework.process.schedules import Overlap, Schedule
+
+
+def _duration(value: object) -> timedelta:
+    if not isinstance(value, str):
+        raise ValueError("write ISO 8601 as in PT15M or P1DT12H")
+    return timedelta(seconds=float(seconds_of(value)))
+
+
+Duration = Annotated[
+    timedelta, BeforeValidator(_duration), Field(json_schema_extra={"format": "duration", "type": "string"})
+]
+"""ISO 8601, as in PT15M or P1DT12H."""
+Status = Short
+
+
+class ScheduleProcess(Body):
+    """When a process starts: `every` so often, or by `cron` in `zone`."""
+
+    every: Duration | None = None
+    offset: Duration | None = Field(None, description="Of an interval: from 0, less than `every`.")
+    cron: list[Short] = Field(default_factory=list, max_length=20, description="Five fields, or names like @daily.")
+    zone: Short | None = Field(None, description="IANA name of the zone in which `cron` is read.")
+    jitter: Duration | None = Field(None, description="Longest random delay of a start.")
+    overlap: Overlap = Field(Overlap.SKIP, description="What a start does while the one before still runs.")
+    catch_up: Duration | None = Field(None, description="How long after its time a start is still made; PT1H.")
+
+    def schedule(self) -> Schedule:
+        """The same as data for the engine.
+
+        Raises:
+            ProcessDeclarationError: a field does not hold, or two do not go together.
+        """
+        given = {name: getattr(self, name) for name in ("offset", "jitter", "catch_up")}
+        more = {name: value for name, value in given.items() if value is not None}
+        return Schedule(cron=tuple(self.cron), zone=self.zone, every=self.every, overlap=self.overlap, **more)
+
+
+class AddTransaction(Body):
+    """Put a Transaction in. The same `natural_key` is the same Transaction."""
+
+    data: dict[str, Any] = Field(default_factory=dict)
+    status: Status | None = Field(None, description="One in which a Transaction can begin; needed where there are two.")
+    natural_key: Annotated[Short | None, Field(description="What its source calls it.")] = None
+    business_key: Annotated[Short | None, Field(description="What limits of concurrency count by.")] = None
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1, strict=True)] = 0
+    due_time: Instant | None = None
+
+
+class Clone(Body):
+    """ABORTED, and a new one goes on in its place, in status `into`."""
+
+    into: Status
+    data: dict[str, Any] = Field(default_factory=dict, description="Put over the data of the new one.")
+
+
+class Retry(Body):
+    """It goes on at a task, where the policy has this answer."""
+
+    at: Short
+    data: dict[str, Any] = Field(default_factory=dict, description="Put over its own data.")

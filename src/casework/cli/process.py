@@ -1,0 +1,116 @@
+"""`casework process`: the business processes of the application, as a client of the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from casework.cli import exits
+from casework.cli.output import emit_json, json_option
+
+_TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), help="Stop watching after so many seconds.")
+_WATCH = click.option("--watch", is_flag=True, help="Go on telling what moves, until nothing does.")
+
+
+@click.group()
+def process() -> None:
+    """List, start, stop and schedule business processes."""
+
+
+@process.command("list")
+@_WATCH
+@_TIMEOUT
+@json_option
+def list_(*, watch: bool, timeout: float | None, as_json: bool) -> int:
+    """Processes, where their Monitors stand, and how many Transactions are at each.
+
+    With --watch a line for each process that moved, until nothing is in a tray.
+    """
+    from casework.cli.http import Api
+    from casework.cli.process_view import print_processes
+    from casework.cli.process_watching import watch_processes
+
+    with Api.find() as api:
+        if watch:
+            return watch_processes(api, None, timeout, as_json)
+        found = api.get("/v1/processes")
+    emit_json(found) if as_json else print_processes(found)
+    return exits.OK
+
+
+@process.command()
+@click.argument("name")
+@json_option
+def status(name: str, as_json: bool) -> int:
+    """One process: its line, its Monitor with the configuration in force, its schedule."""
+    from casework.cli.http import Api
+    from casework.cli.process_view import path_of, print_process
+
+    with Api.find() as api:
+        found = api.get(path_of("processes", name))
+    emit_json(found) if as_json else print_process(found)
+    return exits.OK
+
+
+@process.command()
+@click.argument("name")
+@_WATCH
+@_TIMEOUT
+@json_option
+def start(name: str, *, watch: bool, timeout: float | None, as_json: bool) -> int:
+    """Start the Monitor of a process; one that runs is left as it is.
+
+    With --watch what moves is told, until it has polled and nothing is in a tray of the process.
+    """
+    from casework.cli.http import Api
+    from casework.cli.process_view import path_of, print_receipt
+    from casework.cli.process_watching import watch_processes
+
+    with Api.find() as api:
+        receipt = api.post(path_of("processes", name, "start"), {}).body
+        emit_json(receipt) if as_json else print_receipt(receipt)
+        return watch_processes(api, name, timeout, as_json) if watch else exits.OK
+
+
+@process.command()
+@click.argument("name")
+@json_option
+def stop(name: str, as_json: bool) -> int:
+    """Stop the Monitor of a process. What is in trays goes on; it stays stopped until it is started by hand."""
+    from casework.cli.process_view import send
+
+    return send("processes", name, "stop", as_json)
+
+
+@process.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--every", metavar="DURATION", help="An interval, ISO 8601 as in PT10M.")
+@click.option("--offset", metavar="DURATION", help="Shift of the interval.")
+@click.option("--stagger", is_flag=True, help="Several processes: start them one after the other within --every.")
+@click.option("--half-days", is_flag=True, help="Every twelve hours, for a Monitor that ends a minute before.")
+@click.option("--cron", multiple=True, metavar="EXPRESSION", help="Five fields, or a name like @daily.")
+@click.option("--zone", metavar="ZONE", help="IANA name of the zone of --cron (default: UTC).")
+@click.option("--jitter", metavar="DURATION", help="Longest random delay of a start.")
+@click.option("--overlap", metavar="POLICY", help="What a start does while the one before runs (default: skip).")
+@click.option("--catch-up", metavar="DURATION", help="How late a start is still made (default: PT1H).")
+@click.option("--remove", is_flag=True, help="Take the schedule away; what it has started goes on.")
+@json_option
+def schedule(names: tuple[str, ...], *, remove: bool, as_json: bool, **given: Any) -> int:
+    """Let processes start by a schedule, instead of one that each may have."""
+    from casework.cli.http import Api
+    from casework.cli.process_view import path_of, print_receipt, schedules
+
+    bodies = {} if remove else schedules(names, **given)
+    if remove and any(given.values()):
+        raise click.UsageError("--remove takes no other option but --json. Leave the rest out.")
+    made = []
+    with Api.find() as api:
+        for name in names:
+            path = path_of("processes", name, "schedule")
+            made.append(api.delete(path) if remove else api.post(path, bodies[name]).body)
+            if not as_json:
+                print_receipt(made[-1])
+    if as_json:
+        emit_json({"items": made})
+    return exits.OK

@@ -1,0 +1,94 @@
+"""Printing one Transaction, and sending the answer for one that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from casework.cli import exits
+from casework.cli.http import Api
+from casework.cli.output import cell, emit_json, safe, when
+from casework.cli.process_view import path_of
+from casework.errors import InputError
+from casework.values import dumps, loads_once
+
+_FACTS = {
+    "status_before_error": "before error",
+    "process": "process",
+    "task": "task",
+    "natural_key": "key",
+    "business_key": "business key",
+    "claim_id": "tray",
+    "skip_until": "skips until",
+    "parent_uuid": "split from",
+    "cloned_from": "clone of",
+}
+
+
+def print_transaction(found: Mapping[str, Any]) -> None:
+    """One Transaction in full."""
+    click.echo(f"Transaction {found['uuid']} is {found['status']}")
+    for name, text in _FACTS.items():
+        if found[name] is not None:
+            click.echo(f"{text:<13} {safe(str(found[name]))}")
+    click.echo(f"{'since':<13} {when(found['start_time'])}{_until(found)}")
+    click.echo(f"{'data':<13} {safe(dumps(found['data']))}")
+    for each in found["stages"]:
+        click.echo(f"stage  {when(each['at'])}  {each['before'] or '(none)'} -> {each['after']}  by {safe(each['by'])}")
+    for each in found["steps"]:
+        failed = f": {cell(each['error'], 100)}" if each["error"] else ""
+        where = f"{safe(each['process'])}/{safe(each['path'])}"
+        click.echo(f"step   {when(each['started_at'])}  {where}  {each['state']}, attempt {each['attempt']}{failed}")
+    for each in found["errors"]:
+        where = f"{safe(each['process'])}/{safe(each['task'])}, attempt {each['attempt']}"
+        click.echo(
+            f"error  {when(each['failed'])}  {each['type']} {safe(each['code'])} at {where}: {cell(each['short'], 100)}"
+        )
+    for each in found["runs"]:
+        click.echo(
+            f"run    {when(each['at'])}  {each['run_id']} of {safe(each['task'])} is {each['status'] or 'deleted'}"
+        )
+    for kind in ("children", "clones"):
+        for each in found[kind]:
+            click.echo(f"{'child' if kind == 'children' else 'clone':<6} {each['uuid']} is {each['status']}")
+    if found["answers"]:
+        click.echo(f"It has failed; on offer: {', '.join(found['answers'])}.")
+
+
+def _until(found: Mapping[str, Any]) -> str:
+    if found["end_time"] is None:
+        return ""
+    straight = "straight through" if found["straight_through"] else "touched by a person"
+    by_hand = ", completed by hand" if found["by_hand"] else ""
+    return f" until {when(found['end_time'])}, {straight}{by_hand}"
+
+
+def answer(uuid: str, verb: str, body: dict[str, Any], data: str | None, as_json: bool) -> int:
+    """Send the answer for a failed Transaction, and print what became of it.
+
+    Raises:
+        InputError: `data` is no JSON object.
+    """
+    if data is not None:
+        body["data"] = _object(data)
+    with Api.find() as api:
+        made = api.post(path_of("transactions", uuid, verb), body).body
+    if as_json:
+        emit_json(made)
+        return exits.OK
+    click.echo(f"Transaction {made['transaction']['uuid']} is {made['transaction']['status']}.")
+    if made["clone"] is not None:
+        click.echo(f"In its place goes {made['clone']['uuid']}, in status {made['clone']['status']}.")
+    return exits.OK
+
+
+def _object(text: str) -> Any:
+    try:
+        value = loads_once(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--data is not JSON: {error}. Correct it.", field="--data") from None
+    if not isinstance(value, dict):
+        raise InputError("--data is no JSON object. Give one.", field="--data")
+    return value

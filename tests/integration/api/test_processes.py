@@ -1,0 +1,129 @@
+"""Processes and Monitors over HTTP: where they stand, started, stopped, polled and scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.integration.api.conftest import Door
+from tests.integration.api.lines import APP, door_to, put, put_failed
+
+
+@pytest.fixture
+async def works(door: Door) -> AsyncIterator[Door]:
+    """The API of an application with processes, and no worker."""
+    async with door_to(door, APP) as made:
+        yield made
+
+
+def counted(items: list[dict[str, Any]]) -> dict[str, int]:
+    return {each["status"]: each["transactions"] for each in items}
+
+
+async def test_processes_are_listed_with_counts_and_monitors(works: Door) -> None:
+    """Each line, how many Transactions are at it in which status, and what waits at none."""
+    await put(works)
+    await put(works, 2)
+    await put_failed(works)
+    body = (await works.get("/v1/processes", role="viewer")).body
+    work, errors = body["items"]
+    assert [each["name"] for each in work["tasks"]] == ["price", "pack"]
+    assert (work["name"], work["tray_size"], work["handles_errors"], errors["handles_errors"]) == (
+        "work",
+        10,
+        False,
+        True,
+    )
+    assert counted(work["counts"]) == {"HAS_ERROR": 1}
+    assert counted(body["elsewhere"]) == {"INTAKE_COMPLETED": 2}
+    assert work["monitor"]["state"] == "never_started"
+    assert (await works.get("/v1/processes", tenant="other")).body["elsewhere"] == []
+
+
+async def test_a_process_is_started_polled_and_stopped(works: Door) -> None:
+    """BP-16. By an operator; a second start finds it there, and what does not run can be neither stopped nor polled."""
+    for path in ("/v1/processes/work/stop", "/v1/monitors/work/stop", "/v1/monitors/work/poll"):
+        answer = await works.post(path, {}, role="operator")
+        assert (answer.status, "does not run" in answer.body["detail"]) == (409, True)
+    assert (await works.post("/v1/processes/work/start", {}, role="viewer")).status == 403
+    started = await works.post("/v1/processes/work/start", {}, role="operator", name="olga")
+    assert (started.status, started.body) == (202, {"process": "work", "state": "started"})
+    assert (await works.post("/v1/processes/work/start", role="operator")).body["state"] == "running"
+    monitor = (await works.get("/v1/processes/work")).body["monitor"]
+    assert (monitor["state"], monitor["how"], monitor["since"] is not None) == ("running", None, True)
+    assert (await works.post("/v1/monitors/work/poll", {}, role="operator")).body["state"] == "polling"
+    assert (await works.post("/v1/processes/work/stop", {}, role="operator")).body["state"] == "stopping"
+
+
+async def test_a_monitor_tells_its_configuration_and_where_it_is_from(works: Door, database_dsn: str) -> None:
+    """BP-13, BP-17. Row, then JSON, then defaults, value by value; what is ignored is told, naming the field."""
+    with psycopg.connect(database_dsn) as conn:
+        conn.execute(
+            "insert into process_ops.monitor_configuration (monitor_class, max_loops) values ('ProcessingMonitor', 7)"
+        )
+    work, errors = (await works.get("/v1/monitors", role="viewer")).body["items"]
+    config = work["configuration"]
+    assert config["polling_interval"] == {"value": "PT2S", "source": "json"}
+    assert config["max_loops"] == {"value": 7, "source": "row"}
+    assert config["max_running_time"] == {"value": None, "source": "default"}
+    assert work["monitor_class"] == "ProcessingMonitor"
+    assert errors["configuration"]["polling_interval"] == {"value": "PT1M", "source": "default"}
+    (ignored,) = errors["configuration"]["ignored"]
+    assert "field 'pollingIntervall'" in ignored
+    assert (await works.get("/v1/monitors/work")).body["newest_rounds"] == []
+
+
+async def test_a_schedule_is_kept_by_the_engine_and_taken_away(works: Door) -> None:
+    """BP-30. By interval or by cron in a named zone, with its next starts; another one takes its place."""
+    path = "/v1/processes/work/schedule"
+    assert (await works.get("/v1/processes/work")).body["schedule"] is None
+    every = {"every": "PT12H", "offset": "PT30M", "overlap": "buffer_one", "catch_up": "PT12H"}
+    assert (await works.post(path, every, role="operator")).body == {"process": "work", "state": "scheduled"}
+    starts = (await works.get("/v1/processes/work")).body["schedule"]["next_starts"]
+    assert {each[11:19] for each in starts} == {"00:30:00", "12:30:00"}
+    await works.post(path, {"cron": ["15 6 * * *"], "zone": "Asia/Tokyo"}, role="operator")
+    starts = (await works.get("/v1/processes/work")).body["schedule"]["next_starts"]
+    assert {each[11:19] for each in starts} == {"21:15:00"}
+    assert (await works.ask("DELETE", path, role="operator")).body["state"] == "unscheduled"
+    assert (await works.ask("DELETE", path, role="operator")).body["state"] == "unchanged"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "cron"),
+        ({"every": "often"}, "every"),
+        ({"every": 5}, "every"),
+        ({"every": "PT1H", "zone": "Europe/Berlin"}, "zone"),
+        ({"every": "PT1H", "offset": "PT2H"}, "offset"),
+        ({"cron": ["now and then"]}, "cron"),
+        ({"every": "PT1H", "overlap": "sometimes"}, "overlap"),
+        ({"every": "PT1H", "evry": "PT1H"}, "evry"),
+    ],
+)
+async def test_a_schedule_that_does_not_hold_is_422(works: Door, body: dict[str, Any], field: str) -> None:
+    """With the field."""
+    answer = await works.post("/v1/processes/work/schedule", body, role="operator")
+    assert (answer.status, answer.body["errors"][0]["field"]) == (422, field)
+
+
+async def test_what_is_not_there_is_404_with_the_near_name(works: Door) -> None:
+    """For each route that names a process."""
+    for method, path in (
+        ("GET", "/v1/processes/wrk"),
+        ("GET", "/v1/monitors/wrk"),
+        ("POST", "/v1/processes/wrk/start"),
+        ("POST", "/v1/monitors/wrk/poll"),
+        ("DELETE", "/v1/processes/wrk/schedule"),
+    ):
+        answer = await works.ask(method, path, {} if method == "POST" else None, role="admin")
+        assert (answer.status, "Did you mean 'work'?" in answer.body["detail"]) == (404, True)
+
+
+async def test_without_processes_the_lists_are_empty(door: Door) -> None:
+    """An application of runs alone."""
+    assert (await door.get("/v1/processes")).body == {"items": [], "elsewhere": []}
+    assert (await door.get("/v1/monitors")).body == {"items": []}
