@@ -64,6 +64,8 @@ class BusinessProcess:
     """Most Transactions that travel together."""
     max_trays: int = 1000
     """Most trays under way at one time; its Monitor claims no more than there is room for."""
+    max_per_key: int | None = None
+    """Most Transactions of one business key that are in its trays at one time; None: as many as there are."""
     errors: ErrorPolicy | None = None
 
 

@@ -39,10 +39,11 @@ class Emitter(ABC):
         """
 
     @abstractmethod
-    async def take_in(self, into: str, key: str | None, save: Save) -> bool:
+    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
         """Make a Transaction in status `into`, together with what `save` writes: both are kept, or neither is.
 
-        False where its natural key `key` has come before: then nothing is called and nothing changes.
+        False where its natural key `key` has come before: then nothing is called and nothing changes. `business_key`
+        is what limits of concurrency count by.
 
         Raises:
             StoreUnavailableError: the database cannot be reached.
@@ -93,7 +94,7 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
 
         try:
             key = monitor.natural_key(entity)
-            await emitter.take_in(monitor.status_to_set, key, save)
+            await emitter.take_in(monitor.status_to_set, key, save, business_key=monitor.business_key(entity))
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001  # one bad entity does not stop the rest

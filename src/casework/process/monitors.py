@@ -71,6 +71,10 @@ class InputMonitorTask(MonitorTask, Generic[Entity]):
         """What the source calls the entity. One that came before makes no second Transaction; None: each is new."""
         return None
 
+    def business_key(self, entity: Entity) -> str | None:
+        """What limits of concurrency count by (`max_per_key`), such as a customer; None: it counts nowhere."""
+        return None
+
 
 class ProcessingMonitor(TransactionMonitorTask):
     """Heads the shipped Processing process."""

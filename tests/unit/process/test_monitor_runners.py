@@ -95,6 +95,12 @@ def test_a_number_of_trays_that_is_none_is_refused(most: Any) -> None:
         admit(replace(PROCESSING, max_trays=most))
 
 
+@pytest.mark.parametrize("most", [0, True, 1.5])
+def test_a_limit_per_business_key_that_is_none_is_refused(most: Any) -> None:
+    with pytest.raises(ProcessDeclarationError, match="max_per_key is"):
+        admit(replace(PROCESSING, max_per_key=most))
+
+
 async def test_a_poll_claims_no_more_than_there_is_room_for() -> None:
     """BP-32: backpressure: two trays of two are four, and the rest waits for the next poll."""
     async with LocalProject([replace(PROCESSING, tray_size=2, max_trays=2)]) as project:
@@ -137,7 +143,7 @@ class Unreachable(Emitter):
     async def claim(self, status: str, into: str) -> int:
         raise StoreUnavailableError("away")
 
-    async def take_in(self, into: str, key: str | None, save: Save) -> bool:
+    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
         await save(UUID(int=1), "a connection")
         raise StoreUnavailableError("away")
 

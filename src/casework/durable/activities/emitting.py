@@ -115,6 +115,7 @@ class StoreEmitter(Emitter):
                 process=self._process,
                 by=self._by,
                 at=datetime.now(UTC),
+                per_key=self._line.process.max_per_key,
             )
         taken = [tray for tray in found.values() if tray]
         self._trays += most
@@ -122,7 +123,7 @@ class StoreEmitter(Emitter):
             self._emitted(tray)
         return sum(map(len, taken))
 
-    async def take_in(self, into: str, key: str | None, save: Save) -> bool:
+    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
         """The row, what `save` writes and the data it gives, in one database transaction."""
         if self._filling is not None and self._filling.into != into:
             await self._fill_up()
@@ -138,7 +139,7 @@ class StoreEmitter(Emitter):
             process=self._process,
         )
         async with self._db.transaction() as conn:
-            whole = await intake.take_in(conn, made, save, self._by, now)
+            whole = await intake.take_in(conn, made, save, self._by, now, business_key=business_key)
         if whole is None:
             self.report = replace(self.report, repeated=self.report.repeated + 1)
             return False

@@ -50,7 +50,14 @@ class LocalEmitter(Emitter):
             self._filling = False
         return len(found)
 
-    async def take_in(self, into: str, key: str | None, save: Save) -> bool:
+    async def take_in(
+        self,
+        into: str,
+        key: str | None,
+        save: Save,
+        *,
+        business_key: str | None = None,  # noqa: ARG002  # one tray is walked at a time, so no limit is met
+    ) -> bool:
         """What `save` writes is its own affair: nothing is undone here."""
         if key in self.store.keys:
             return False

@@ -46,7 +46,9 @@ class InputErrorRow:
     last_at: datetime
 
 
-async def take_in(conn: Connection, made: Transaction, save: Save, by: str, at: datetime) -> Transaction | None:
+async def take_in(
+    conn: Connection, made: Transaction, save: Save, by: str, at: datetime, *, business_key: str | None = None
+) -> Transaction | None:
     """Add a Transaction and let `save` write what it stands for, in the database transaction that is open on `conn`.
 
     None where its natural key was there already: nothing is written, and `save` is not called.
@@ -56,7 +58,7 @@ async def take_in(conn: Connection, made: Transaction, save: Save, by: str, at: 
         Exception: whatever `save` raises. The caller rolls back.
     """
     process = made.process or ""
-    if not await transactions.insert(conn, made, process, by, at):
+    if not await transactions.insert(conn, made, process, by, at, business_key=business_key):
         return None
     try:
         async with lent(conn) as connection:

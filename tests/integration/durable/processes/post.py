@@ -63,6 +63,9 @@ class Mails(InputMonitorTask[str]):
     def natural_key(self, entity: str) -> str | None:
         return None if entity.startswith("anonymous") else entity
 
+    def business_key(self, entity: str) -> str | None:
+        return f"of {entity}"
+
 
 class Modules(Provider):
     """Provides the box."""
@@ -125,10 +128,12 @@ def monitor(house: House, process: str = "intake") -> WorkflowHandle[Any, Monito
     return house.client.get_workflow_handle(known, result_type=MonitorEnd)
 
 
-async def add(house: House, count: int = 1, status: str = "INTAKE_COMPLETED", **fields: Any) -> list[UUID]:
+async def add(
+    house: House, count: int = 1, status: str = "INTAKE_COMPLETED", *, business_key: str | None = None, **fields: Any
+) -> list[UUID]:
     """Transactions that wait."""
     made = [Transaction(uuid=uuid4(), status=status, start_time=datetime.now(UTC), **fields) for _ in range(count)]
     async with house.db.transaction() as conn:
         for each in made:
-            assert await transactions.insert(conn, each, "test", "test", each.start_time)
+            assert await transactions.insert(conn, each, "test", "test", each.start_time, business_key=business_key)
     return [each.uuid for each in made]

@@ -111,6 +111,15 @@ async def test_a_poll_claims_no_more_trays_than_there_is_room_for(house: House) 
     assert (await poll(house, trays, "life", number=4, process=bounded)).trays == 1
 
 
+async def test_of_one_business_key_no_more_are_in_trays_than_the_process_allows(house: House) -> None:
+    """BP-32: a limit for each business key, over all polls; those of other keys, and of none, are not held up."""
+    for key, count in (("ann", 5), ("bob", 3), (None, 4)):
+        await add(house, count, business_key=key)
+    bounded, trays = replace(TRAYS, max_per_key=2), Trays()
+    assert (await poll(house, trays, "life", process=bounded)).claimed == 2 + 2 + 4
+    assert (await poll(house, trays, "life", number=3, process=bounded)).claimed == 0
+
+
 async def test_two_workers_and_two_processes_emit_each_transaction_once(house: House) -> None:
     """BP-18, BP-11: two Monitors of one status, on two workers of a real engine."""
     await add(house, 60)

@@ -32,6 +32,8 @@ async def test_five_mails_give_five_transactions_and_one_loop_record(house: Hous
     assert (first.taken_in, first.claimed, first.trays, first.loop_record) == (5, 5, 3, True)
     assert [record.sys_repeat for record in records].count(True) == 1
     assert len({record.transaction_uuid for record in records if not record.sys_repeat}) == len(records) - 1 == 5
+    keys = "select business_key from process_ops.transactions order by 1"
+    assert await sql(house, keys) == [f"of {mail}" for mail in MAILS]
     together = "select l.name from public.letters l join process_ops.transactions t using (uuid) order by 1"
     assert await sql(house, together) == MAILS
 
