@@ -14,7 +14,7 @@ from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
 from tests.integration.durable.forked_runs import forked as fork_of
 from tests.integration.durable.parts import early
-from tests.replay import graph_kinds, tray_kinds
+from tests.replay import graph_kinds, tray_kinds, waiting_kinds
 from tests.replay.kept_trees import app as kept_trees
 
 Kind = Callable[[House, Path], Awaitable[UUID | str]]
@@ -191,7 +191,7 @@ async def rolled_over(house: House, folder: Path) -> UUID:
     return run_id
 
 
-for each in (*graph_kinds.ALL, *tray_kinds.ALL):
+for each in (*graph_kinds.ALL, *tray_kinds.ALL, *waiting_kinds.ALL):
     kind(each)
 
 
