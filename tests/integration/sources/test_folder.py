@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,11 +225,27 @@ async def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
 
 
 async def test_where_files_cannot_be_moved_is_told(box: Path, kept: FolderAttachments) -> None:
-    """The Transaction stays; the setting is named; the file is known again."""
+    """The Transaction stays; the setting is named; the file is known again after a while, and moved then."""
     (box / "a.txt").write_bytes(b"x")
     (box / "done").write_bytes(b"no folder")
-    async with over(folder(box, done="done/there"), kept) as made:
+    later = [60.0]
+    moved = Folder(FolderSettings(path=str(box), done="done/there"), now=lambda: time.time() + later[0])
+    async with over(moved, kept) as made:
         await made.run("intake", polls=2)
-        assert len(keys(made)) == 1
         ((code, text),) = errors(made)
         assert (code, "done is 'done/there'" in text) == ("SettingsError", True)
+        (box / "done").unlink()
+        later[0] += 301
+        await made.run("intake")
+        assert (len(keys(made)), len(errors(made))) == (1, 1)
+    assert (box / "done/there/a.txt").exists()
+
+
+async def test_only_what_was_found_is_kept(box: Path, kept: FolderAttachments) -> None:
+    """The hash that stands in the key is that of what is kept."""
+    (box / "a.txt").write_bytes(b"x")
+    made = folder(box)
+    (entity,) = await made.entities()
+    assert isinstance(entity, File)
+    with pytest.raises(StateError, match="was changed"):
+        await FolderOfFiles(made, kept).save_input_entity(replace(entity, sha256="0" * 64))

@@ -97,6 +97,9 @@ def test_a_mail_in_a_mail_is_one_attachment() -> None:
         (b"utf-8", b"zw\xf6lf", "zwölf", "it is not utf-8; read as Windows-1252"),
         (b"klingon", b"zw\xf6lf", "zwölf", "the character set 'klingon' is not known; read as Windows-1252"),
         (b"zlib", b"x", "x", "the character set 'zlib' is not known; read as UTF-8"),
+        (b"punycode", b"a-b", "a-b", "the character set 'punycode' is not known; read as UTF-8"),
+        (b"unicode_escape", b"\\x41", "\\x41", "the character set 'unicode_escape' is not known; read as UTF-8"),
+        (b"undefined", b"x", "x", "the character set 'undefined' is not known; read as UTF-8"),
         (b"idna", b"xn--a", "xn--a", "the character set 'idna' is not known; read as UTF-8"),
         (
             b"shift_jis",

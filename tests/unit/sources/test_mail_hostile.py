@@ -70,6 +70,12 @@ def test_what_makes_parsers_slow_does_not(name: str) -> None:
     assert len(mail.subject) <= min(1000, HEADER_LIMIT)
 
 
+def test_a_header_that_is_too_long_is_cut() -> None:
+    """And told."""
+    mail = parse_mail(b"Subject: " + b"x" * (HEADER_LIMIT + 1) + b"\nX-Other: " + b"y" * 100 + b"\n\nhi")
+    assert mail.problems == ("header Subject is too long and was cut", "it has no date")
+
+
 @given(st.binary(max_size=3000))
 def test_no_bytes_raise(raw: bytes) -> None:
     """Whatever comes is a mail that can be kept."""

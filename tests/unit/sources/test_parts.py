@@ -75,15 +75,18 @@ async def test_a_content_that_is_gone_is_told(tmp_path: Path) -> None:
         await FolderAttachments(str(tmp_path)).read("sha256:" + "a" * 64)
 
 
-async def test_a_content_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+async def test_a_content_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     """Whole or not at all: a full disk leaves no half file, and the next attempt writes it."""
     kept = FolderAttachments(str(tmp_path))
 
-    def full(_handle: int) -> None:
+    def full(*_args: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(os, step, full)
         with pytest.raises(OSError, match="No space"):
             await kept.keep("a", "text/plain", b"content")
     assert files_in(tmp_path) == []

@@ -48,7 +48,7 @@ class Folder:
         self._now = now
         self._lock = threading.Lock()
         self._known: dict[str, _Progress] = {}
-        self._aside = SetAside()
+        self._aside = SetAside(clock=now)
 
     async def entities(self) -> list[Entity]:
         """What is to be taken, in the order of names, as much as one poll takes.

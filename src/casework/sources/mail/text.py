@@ -7,8 +7,8 @@ import re
 from html import unescape
 from typing import NamedTuple
 
-_NOT_OF_MAILS = frozenset({"idna", "punycode", "undefined", "unicode-escape", "unicode_escape", "raw-unicode-escape"})
-"""Codecs of Python that are no character sets; some take quadratic time."""
+_NOT_OF_MAILS = frozenset({"punycode", "unicode-escape", "raw-unicode-escape"})
+"""Codecs of Python from bytes to text that are no character sets; some take quadratic time."""
 _SILENT = frozenset({"script", "style", "head", "title"})
 _TAG = re.compile(r"</?([a-z][a-z0-9]*)")
 _BREAKING = frozenset({"br", "p", "div", "tr", "li", "table", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre"})
