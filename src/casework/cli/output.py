@@ -117,8 +117,16 @@ def facts(data: Plain) -> str:
     return words(data) if data else ""
 
 
+def is_form(recommendation: Plain) -> bool:
+    """Whether what stands as the recommendation is the question of a manual task."""
+    return isinstance(recommendation, Mapping) and recommendation.keys() >= {"question", "transaction"}
+
+
 def gist(recommendation: Plain) -> str:
-    """A recommendation in words: the verdict first, where it is made of `recommendation` and `rationale`."""
+    """A recommendation in words: the verdict first, where it is made of `recommendation` and `rationale`; of the form
+    of a manual task the question."""
+    if is_form(recommendation):
+        return words(recommendation["question"])
     if isinstance(recommendation, Mapping) and recommendation.keys() == {"recommendation", "rationale"}:
         return f"{words(recommendation['recommendation'])}: {words(recommendation['rationale'])}"
     return words(recommendation)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from casework.cli.output import when
+from casework.cli.output import is_form, when
 from casework.cli.parts_view import NOTHING, is_evaluation, policy_named, print_lines, print_rules, told
 
 
@@ -21,7 +21,7 @@ def print_review(review: Mapping[str, Any], evaluation: Any = None) -> None:
     if review.get("note"):
         click.echo(f"Note: {told(review['note'])}")
     if review.get("recommendation") is not None:
-        click.echo("\nRecommendation")
+        click.echo("\nQuestion" if is_form(review["recommendation"]) else "\nRecommendation")
         print_lines(review["recommendation"])
     if is_evaluation(evaluation):
         click.echo(f"\nPolicy {policy_named(evaluation)}")

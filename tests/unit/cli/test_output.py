@@ -78,5 +78,6 @@ def test_a_value_is_told_in_words(value: object, shown: str) -> None:
 def test_the_verdict_comes_first() -> None:
     assert output.gist({"rationale": "thin file", "recommendation": "refer"}) == "refer: thin file"
     assert output.gist("yes") == "yes"
+    assert output.gist({"question": "Pay 5?", "transaction": "t", "status": "IN_WORK"}) == "Pay 5?"
     assert output.facts({"error": None, "name": "x"}) == "name x"
     assert output.facts(None) == ""
