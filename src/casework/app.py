@@ -173,15 +173,17 @@ class App:
         """
         return self._lines
 
-    def injector(self) -> Injector:
+    def injector(self, *platform: Provider) -> Injector:
         """A new injector for the Tasks and Monitors of all processes; whoever asks for it closes it.
+
+        What a module of the application provides goes before the same of `platform`.
 
         Raises:
             ProcessDeclarationError: as `lines`; or a provider is missing for a Task or Monitor, which is named.
         """
         from casework.process.injection import injector, users_of  # noqa: PLC0415 - as above
 
-        return injector(users_of(self.lines().values()), self.modules)
+        return injector(users_of(self.lines().values()), (*platform, *self.modules))
 
     def fixture_limits(self, purpose: str) -> PolicyLimits | None:
         """The shipped limits of a normalised purpose, or None.

@@ -15,6 +15,7 @@ from fastapi import Depends, FastAPI, Security
 
 from casework.api import (
     health,
+    inbox,
     metrics,
     monitors,
     openapi,
@@ -49,6 +50,7 @@ ROUTES = (
     processes,
     transactions,
     monitors,
+    inbox,
     workflows,
     resources,
     metrics,

@@ -265,3 +265,11 @@ class Answered(Shape):
 
     transaction: Transaction
     clone: Transaction | None
+
+
+class InboxReceipt(Shape):
+    """`accepted`: it is kept, and waits. `known`: it was sent before, and nothing is done."""
+
+    inbox: str
+    key: str
+    state: Literal["accepted", "known"]

@@ -75,6 +75,7 @@ def test_there_are_routes_to_walk() -> None:
         ("POST", "/v1/transactions/{uuid}/retry"),
         ("POST", "/v1/transactions/{uuid}/clone"),
         ("POST", "/v1/transactions/{uuid}/abort"),
+        ("POST", "/v1/inbox/{name}"),
         ("GET", "/v1/workflows"),
         ("GET", "/v1/workflows/{name}"),
         ("GET", "/v1/workflows/{name}/manifest"),

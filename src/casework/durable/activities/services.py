@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 from uuid import UUID
 
+from dishka import Provider, Scope
+
 from casework.agents.toolbox import Toolbox
 from casework.app import App
 from casework.durable.contracts import ModelCall, Owner, ToolCall
@@ -61,8 +63,13 @@ class Services:
 
     @cached_property
     def injector(self) -> Injector:
-        """What makes Tasks and Monitors; it is closed with the worker (`close`)."""
-        return self.app.injector()
+        """What makes Tasks and Monitors; it is closed with the worker (`close`).
+
+        Modules may ask for `Database`, the worker's own.
+        """
+        platform = Provider(scope=Scope.APP)
+        platform.provide(lambda: self.db, provides=Database)
+        return self.app.injector(platform)
 
     @cached_property
     def monitors(self) -> JsonMonitors:
