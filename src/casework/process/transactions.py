@@ -132,12 +132,14 @@ def failed(statuses: StatusSet, transaction: Transaction) -> Transaction:
     """The Transaction in HAS_ERROR, which keeps the status that it had before it first failed.
 
     It is let go by its tray at once, so that the Error process can take it while the tray is still on its way; and it
-    is not to skip anything any more, which the Error process's line could not.
+    is not to skip anything any more, which the Error process's line could not. A status that the project has no more is
+    no obstacle.
 
     Raises:
         TransitionError: it is terminal.
     """
-    statuses.check(transaction.status, HAS_ERROR)
+    if transaction.status in statuses.moves:
+        statuses.check(transaction.status, HAS_ERROR)
     before = transaction.status_before_error if transaction.in_error else transaction.status
     return replace(transaction, status=HAS_ERROR, status_before_error=before, claim_id=None, skip_until=None)
 

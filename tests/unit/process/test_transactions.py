@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -61,6 +62,7 @@ def test_a_failed_transaction_keeps_the_status_it_had() -> None:
     assert (once.status, once.status_before_error) == (HAS_ERROR, "INTAKE_IN_PROGRESS")
     held = moved(DEFAULT_STATUSES, once, "ERROR_IN_PROGRESS", LATER)
     assert failed(DEFAULT_STATUSES, held).status_before_error == "INTAKE_IN_PROGRESS"
+    assert failed(SHORT, replace(new(), status="OF_OLD")).status_before_error == "OF_OLD"
     with pytest.raises(TransitionError, match="without an error"):
         moved(DEFAULT_STATUSES, new(), HAS_ERROR, LATER)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from casework.durable.activities.services import Services
 from casework.durable.activities.stations import Item, Station, unfit
+from casework.durable.activities.together import Together
 from casework.durable.process_contracts import GiveUpTray, Outcome, TrayWork
-from casework.errors import FatalError
+from casework.errors import CaseworkError, FatalError, StoreUnavailableError
 from casework.graph.problems import unknown
 from casework.process.lines import FINALIZER, MONITOR, Line
 from casework.process.policies import OnError
@@ -24,16 +25,39 @@ GIVEN_UP = "given_up"
 class UnsteppedStation(Station):
     """A station whose work is one look at the Transaction, and one write."""
 
+    def __init__(self, services: Services, work: TrayWork, line: Line | None, now: Callable[[], datetime]) -> None:
+        super().__init__(services, work, line, now)
+        self._look: Together[Item, Outcome] = Together(self._looked)
+
     async def work(self, item: Item) -> Outcome:
-        """Look, and write."""
+        """Look, and write; those that come together in one database transaction."""
         if (other := self.not_ours(item)) is not None:
             return other
+        return await self._look(item)
+
+    async def _looked(self, items: list[Item]) -> Sequence[Outcome | Exception]:
+        """Together, or one by one where the database refuses a row of one."""
+        try:
+            made = await self._written(items)
+        except StoreUnavailableError:
+            raise
+        except CaseworkError as error:
+            if len(items) == 1:
+                return [error]
+            return [(await self._looked([item]))[0] for item in items]
+        return [made[item] for item in items]
+
+    async def _written(self, items: list[Item]) -> dict[Item, Outcome]:
+        """In the order of their ids, as all who lock several do."""
         async with self.services.db.transaction() as conn:
-            found = await transactions.lock(conn, self.asked.tenant, item.uuid)
-            expected = (item.status, self.asked.claim_id, None)
-            if found is None or (found.status, found.claim_id, found.end_time) != expected:
-                return unfit(item.uuid, found, self.asked.claim_id)
-            return await self.write(conn, found)
+            return {item: await self._one(conn, item) for item in sorted(items, key=lambda item: item.uuid)}
+
+    async def _one(self, conn: Connection, item: Item) -> Outcome:
+        found = await transactions.lock(conn, self.asked.tenant, item.uuid)
+        expected = (item.status, self.asked.claim_id, None)
+        if found is None or (found.status, found.claim_id, found.end_time) != expected:
+            return unfit(item.uuid, found, self.asked.claim_id)
+        return await self.write(conn, found)
 
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Do it to a Transaction that is what the tray takes it for."""
