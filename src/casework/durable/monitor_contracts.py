@@ -169,10 +169,11 @@ class MonitorStanding:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """Input of what a schedule starts."""
+    """Input of what a schedule starts. `monitor` is the id that the Monitor is to have (`monitor_id`)."""
 
     tenant: str
     process: str
+    monitor: str
     roll_over_events: int = 4_000
 
 

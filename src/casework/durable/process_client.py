@@ -126,7 +126,8 @@ class ProcessClient:
             UnreachableError: the engine cannot be reached.
         """
         await self._runs.agree()
-        start = ProcessStart(tenant, process, self._histories.roll_over_events)
+        known = contracts.monitor_id(self._runs.task_queue, tenant, process)
+        start = ProcessStart(tenant, process, known, self._histories.roll_over_events)
         made = engine_schedule(start, self._runs.task_queue, wanted)
 
         def bring(current: ScheduleUpdateInput) -> ScheduleUpdate:

@@ -25,7 +25,7 @@ class ProcessRun:
             end = await workflow.execute_child_workflow(
                 contracts.MONITOR_WORKFLOW,
                 MonitorStart(start.tenant, start.process, roll_over_events=start.roll_over_events),
-                id=contracts.monitor_id(workflow.info().task_queue, start.tenant, start.process),
+                id=start.monitor,
                 result_type=MonitorEnd,
                 static_summary=f"Monitor of {start.process}"[:200],
             )

@@ -11,7 +11,8 @@ from temporalio.testing import WorkflowEnvironment
 
 from casework.durable import monitor_contracts as contracts
 from casework.durable.monitor_contracts import Asked, MonitorEnd, MonitorStanding, MonitorStart
-from tests.integration.durable.processes.clocked import Played, in_force, started, working
+from casework.process.schedules import HALF_DAY_RUN
+from tests.integration.durable.processes.clocked import MS, Played, in_force, started, working
 
 MINUTE = timedelta(minutes=1)
 START = MonitorStart("default", "intake")
@@ -38,6 +39,16 @@ async def test_it_ends_by_loops_where_those_come_first(time_skipping_env: Workfl
         end = await (await started(time_skipping_env, START)).result()
     assert (end.stopped, end.loops) == ("by_loops", 5)
     assert [each.stopped for each in played.told] == [None] * 4 + ["by_loops"]
+
+
+async def test_a_half_day_leaves_no_gap_over_a_minute(time_skipping_env: WorkflowEnvironment) -> None:
+    """BP-30: with `maxRunningTime` of 11 h 59 min it ends to the second, one minute before the next start."""
+    played = Played(in_force(45 * MINUTE, 45 * MINUTE, max_running_ms=HALF_DAY_RUN // MS))
+    async with working(time_skipping_env, played):
+        end = await (await started(time_skipping_env, START)).result()
+    assert (end.stopped, end.loops) == ("by_time", 16)
+    ran = played.told[-1].at - played.polled_at[0]
+    assert HALF_DAY_RUN <= ran < HALF_DAY_RUN + timedelta(seconds=10)
 
 
 async def test_a_wake_without_a_poll_is_no_loop_and_tells_nothing(time_skipping_env: WorkflowEnvironment) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from temporalio.client import WorkflowFailureError
+
 from casework.durable.monitor_contracts import MONITOR_QUERY, MonitorStanding
 from casework.store.processes import intake, monitors
 from tests.integration.durable.conftest import TENANT, House
@@ -151,3 +154,16 @@ async def test_a_source_that_is_away_ends_the_poll_and_not_the_monitor(house: Ho
         await processes(there).poll_now(TENANT, "intake", "ann")
         again, _ = await polled(there, 2)
     assert again.taken_in == 5
+
+
+async def test_a_process_that_there_is_not_fails_its_monitor(house: House) -> None:
+    """The end says which there are."""
+    async with house.with_app(office(Box())) as there:
+        await processes(there).start(TENANT, "intaek", "ann")
+        with pytest.raises(WorkflowFailureError) as failed:
+            await ended(there, "intaek")
+        life = (await processes(there).describe(TENANT, "intaek")).monitor
+    assert "there is no process 'intaek'; there are intake. Did you mean 'intake'?" in str(failed.value.cause)
+    assert life is not None
+    assert (life.open, life.how) == (False, "FAILED")
+    assert [each.stopped for each in await rounds(house, "intaek")] == ["failed"]

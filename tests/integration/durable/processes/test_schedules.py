@@ -11,7 +11,7 @@ from casework.durable.monitor_contracts import PROCESS_WORKFLOW, ProcessEnd, Pro
 from casework.errors import InputError
 from casework.process.schedules import Overlap, Schedule, half_days, staggered
 from tests.integration.durable.conftest import TENANT, House
-from tests.integration.durable.processes.post import Box, ended, furnished, office, polled, processes
+from tests.integration.durable.processes.post import Box, ended, furnished, monitor, office, polled, processes
 
 HALF = timedelta(hours=12)
 CLOCKS_CHANGE = {
@@ -96,7 +96,7 @@ async def test_a_schedule_starts_the_monitor_and_lasts_as_long_as_it(house: Hous
     once = {"monitors": [{"monitorClass": "Mails", "maxLoops": 1}]}
     queue = house.settings.temporal.task_queue
     async with house.with_app(office(Box(["one"]), json=once)) as there:
-        start = ProcessStart(TENANT, "intake")
+        start = ProcessStart(TENANT, "intake", monitor(house).id)
         end = await there.client.execute_workflow(
             PROCESS_WORKFLOW, start, id=f"{queue}-1", task_queue=queue, result_type=ProcessEnd
         )
