@@ -14,11 +14,7 @@ from tests.integration.durable.apps import asking, errand, gated
 from tests.integration.durable.conftest import APPLICATION, House
 from tests.integration.durable.forked_runs import forked as fork_of
 from tests.integration.durable.parts import early
-<<<<<<< HEAD
-from tests.replay import graph_kinds, tray_kinds, waiting_kinds
-=======
-from tests.replay import graph_kinds, monitor_kinds, tray_kinds
->>>>>>> 33592c4 (Keep histories of Monitors; name in a scheduled start the Monitor that it is to be)
+from tests.replay import graph_kinds, monitor_kinds, tray_kinds, waiting_kinds
 from tests.replay.kept_trees import app as kept_trees
 
 Kind = Callable[[House, Path], Awaitable[UUID | str]]
@@ -195,11 +191,7 @@ async def rolled_over(house: House, folder: Path) -> UUID:
     return run_id
 
 
-<<<<<<< HEAD
-for each in (*graph_kinds.ALL, *tray_kinds.ALL, *waiting_kinds.ALL):
-=======
-for each in (*graph_kinds.ALL, *tray_kinds.ALL, *monitor_kinds.ALL):
->>>>>>> 33592c4 (Keep histories of Monitors; name in a scheduled start the Monitor that it is to be)
+for each in (*graph_kinds.ALL, *tray_kinds.ALL, *waiting_kinds.ALL, *monitor_kinds.ALL):
     kind(each)
 
 
