@@ -74,7 +74,11 @@ def build(settings: Settings, app: App) -> FastAPI:
     """The API that opens its own database and its own way to Temporal when it starts, and closes them when it ends.
 
     Temporal need not be there: runs are accepted and wait. The database must be, and the store for large values.
+
+    Raises:
+        ProcessDeclarationError: a process of the application is refused; lists the problems of all.
     """
+    app.lines()
 
     @asynccontextmanager
     async def lifespan(made: FastAPI) -> AsyncIterator[None]:

@@ -64,10 +64,10 @@ async def of_processes(services: Services, caller: Caller) -> dict[str, Plain]:
 async def of_process(services: Services, caller: Caller, line: Line) -> dict[str, Plain]:
     """`process_shapes.ProcessDetail`."""
     name = line.process.name
-    (config,), (row,) = await _rows(services, caller.tenant, [line])
-    async with services.db.transaction() as conn:
-        counts = [each for each in await _counts(conn, caller.tenant) if each.process == name]
     word = await said(services, caller.tenant, name)
+    (config,), (row,) = await _rows(services, caller.tenant, [line])
+    async with services.db.transaction() as conn:  # last: what a poll that is told has claimed is counted
+        counts = [each for each in await _counts(conn, caller.tenant) if each.process == name]
     life = word.monitor if word else None
     of_monitor = render.monitor(line, row, life, config, reached=word is not None)
     return {

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
+from casework.api import build
+from casework.app import App
+from casework.errors import ProcessDeclarationError
+from casework.settings import Settings
 from tests.integration.api.conftest import Door
-from tests.integration.api.lines import APP, door_to, put, put_failed
+from tests.integration.api.lines import APP, WORK, door_to, put, put_failed
 
 
 @pytest.fixture
@@ -127,3 +132,9 @@ async def test_without_processes_the_lists_are_empty(door: Door) -> None:
     """An application of runs alone."""
     assert (await door.get("/v1/processes")).body == {"items": [], "elsewhere": []}
     assert (await door.get("/v1/monitors")).body == {"items": []}
+
+
+def test_an_application_whose_processes_are_refused_is_not_served() -> None:
+    """BP-12. Told when the API starts, and not at the first request."""
+    with pytest.raises(ProcessDeclarationError, match="would run once only"):
+        build(Settings(), App(processes=[replace(WORK, rules=())]))
