@@ -6,6 +6,7 @@ again, known by name and content, and moved then.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,7 +73,7 @@ class FolderOfFiles(InputMonitorTask[Entity]):
         content = await self.folder.content(file)
         told: dict[str, Any] = {"file": _shown(file.name), "sha256": file.sha256}
         if file.media_type == "message/rfc822":
-            mail = parse_mail(content, self.folder.settings.limits)
+            mail = await asyncio.to_thread(parse_mail, content, self.folder.settings.limits)  # may take seconds
             return {**await mail_data(mail, self.attachments, content), **told}
         reference = await self.attachments.keep(_shown(file.name), file.media_type, content)
         return {**told, "size": file.size, "media_type": file.media_type, "reference": reference}
