@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks import graph
-from benchmarks.graphs.durable import DBOS_STEPS, OURS, OURS_APART, SAVER, SAVER_BEHIND, Turns
+from benchmarks.graphs.durable import DBOS_STEPS, OURS, OURS_APART, OURS_CLAIMED, SAVER, SAVER_BEHIND, Turns
 from benchmarks.graphs.ours import Ours
 from benchmarks.graphs.peers import LangGraph, PydanticGraph
 from benchmarks.harness import rates, result
@@ -31,7 +31,10 @@ def test_what_is_told_of_durable_steps() -> None:
         return Turns(2, *lists, rows=1 / figure, kept_bytes=1 / figure)
 
     made = graph.samples(
-        {OURS: turns(2), OURS_APART: turns(2), **dict.fromkeys((SAVER, SAVER_BEHIND, DBOS_STEPS), turns(1))}
+        {
+            **dict.fromkeys((OURS, OURS_CLAIMED, OURS_APART), turns(2)),
+            **dict.fromkeys((SAVER, SAVER_BEHIND, DBOS_STEPS), turns(1)),
+        }
     )
     assert {result(each).ratio for each in made} == {2.0}
     assert [each.peer_name for each in made if each.what == "durable steps"] == [SAVER, DBOS_STEPS, SAVER_BEHIND]

@@ -22,9 +22,8 @@ MODULES = sorted(file.stem for file in (STORE / "sql").glob("*.sql"))
 
 def test_each_query_has_a_name_and_is_used_and_each_used_name_exists() -> None:
     """The `.sql` files and the code agree; no query is left over."""
-    source = {file.name: file.read_text() for file in STORE.glob("*.py")}
     used: dict[str, set[str]] = {module: set() for module in MODULES}
-    for text in source.values():
+    for text in (file.read_text() for file in STORE.rglob("*.py")):
         loaded = re.search(r'^_SQL = queries\.load\("(\w+)"\)', text, re.MULTILINE)
         if loaded:
             for key in re.findall(r"_SQL\[([^\]]+)\]", text):
