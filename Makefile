@@ -48,7 +48,7 @@ lock: setup  ## resolve the dependencies anew, with hashes, naming no host
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 	  --python-version 3.11 requirements/uv.in --output-file requirements/uv.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-	  --python-version 3.11 pyproject.toml --extra local --extra models --extra telemetry --extra encryption --extra objects --extra mail --group dev --output-file requirements/dev.lock
+	  --python-version 3.11 pyproject.toml --extra local --extra models --extra telemetry --extra encryption --extra objects --extra mail --extra documents --group dev --output-file requirements/dev.lock
 
 clean:  ## forget the environment and the caches; data in .casework stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
