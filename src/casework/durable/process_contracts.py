@@ -127,7 +127,8 @@ class TrayReply:
 class GiveUpTray:
     """These Transactions fail by no fault of their own: `reasons` says why, `standing` as what they are expected.
 
-    `number` counts from 1 what the tray has given up.
+    `number` counts from 1 what the tray has given up. `path` and `attempt` are those of the work that nobody could tell
+    the outcome of; "" where no work was due.
     """
 
     tenant: str
@@ -136,6 +137,8 @@ class GiveUpTray:
     number: int
     standing: tuple[Standing, ...]
     reasons: Mapping[UUID, str]
+    path: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True)

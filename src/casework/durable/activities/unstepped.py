@@ -7,16 +7,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from casework.durable.activities.services import Services
-from casework.durable.activities.stations import Item, Station, unfit
+from casework.durable.activities.stations import Item, Station, told, unfit
 from casework.durable.activities.together import Together
 from casework.durable.process_contracts import GiveUpTray, Outcome, TrayWork
 from casework.errors import CaseworkError, FatalError, StoreUnavailableError
 from casework.graph.problems import unknown
+from casework.process.identities import step_key
 from casework.process.lines import FINALIZER, MONITOR, Line
 from casework.process.policies import OnError
 from casework.process.transactions import Transaction, moved
 from casework.store.database import Connection
-from casework.store.processes import task_errors, transactions
+from casework.store.processes import task_errors, task_steps, transactions
 
 GIVEN_UP = "given_up"
 """The place at which a Transaction is given up, in the identities of what is recorded."""
@@ -54,10 +55,16 @@ class UnsteppedStation(Station):
 
     async def _one(self, conn: Connection, item: Item) -> Outcome:
         found = await transactions.lock(conn, self.asked.tenant, item.uuid)
+        if (known := await self.known(conn, item)) is not None:
+            return known
         expected = (item.status, self.asked.claim_id, None)
         if found is None or (found.status, found.claim_id, found.end_time) != expected:
             return unfit(item.uuid, found, self.asked.claim_id)
         return await self.write(conn, found)
+
+    async def known(self, conn: Connection, item: Item) -> Outcome | None:  # noqa: ARG002  # for who has a ledger
+        """What has come of the Transaction already; its row is held."""
+        return None
 
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Do it to a Transaction that is what the tray takes it for."""
@@ -111,10 +118,19 @@ class GivenUpStation(UnsteppedStation):
         work = TrayWork(asked.tenant, asked.process, asked.claim_id, GIVEN_UP, asked.number, 1, asked.standing)
         super().__init__(services, work, line, now)
         self._reasons = asked.reasons
+        self._path, self._attempt = asked.path, asked.attempt
 
     def placed(self, transaction: Transaction) -> Transaction:
         """It stays where it is."""
         return replace(transaction, process=self.asked.process, task=transaction.task or MONITOR)
+
+    async def known(self, conn: Connection, item: Item) -> Outcome | None:
+        """The outcome of the work in the ledger: its worker was lost between the commit and the report."""
+        if not self._path:
+            return None
+        step = step_key(self.asked.claim_id, self._path, item.uuid)
+        result = await task_steps.result(conn, self.asked.tenant, step, self._attempt)
+        return None if result is None else told(item.uuid, result)
 
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Fail it, for its reason."""

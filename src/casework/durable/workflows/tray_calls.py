@@ -91,7 +91,7 @@ class TrayCalls:
             if is_cancelled_exception(error):
                 raise
             if len(uuids) == 1:
-                return await self.give_up(GiveUp({uuids[0]: reason_of(error)}))
+                return await self.give_up(GiveUp({uuids[0]: reason_of(error)}), work)
         made: list[Outcome] = []
         for uuid in uuids:
             made += await self._together(work, (uuid,))
@@ -101,8 +101,8 @@ class TrayCalls:
         asked, seconds = self.asked(work, uuids), self.seconds(work, len(uuids))
         return list((await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
 
-    async def give_up(self, pending: GiveUp) -> list[Outcome]:
-        """Let Transactions fail for a reason of their tray's."""
+    async def give_up(self, pending: GiveUp, work: Work | None = None) -> list[Outcome]:
+        """Let Transactions fail for a reason of their tray's; what is done of `work` after all counts."""
         start = self._start
         self.given_up += 1
         asked = GiveUpTray(
@@ -112,6 +112,7 @@ class TrayCalls:
             self.given_up,
             self._book.standing(pending.reasons),
             pending.reasons,
+            *(() if work is None else (self.asked(work, ()).path, work.attempt)),
         )
         return list((await self.execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S)).outcomes)
 

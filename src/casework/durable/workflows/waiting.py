@@ -37,7 +37,7 @@ async def visit(calls: TrayCalls, work: Work) -> list[Outcome]:
     made = await asyncio.gather(*(_one(calls, work, uuid) for uuid in work.transactions))
     outcomes = [each for each in made if isinstance(each, Outcome)]
     lost = {uuid: each for uuid, each in zip(work.transactions, made, strict=True) if isinstance(each, str)}
-    return outcomes + (await calls.give_up(GiveUp(lost)) if lost else [])
+    return outcomes + (await calls.give_up(GiveUp(lost), work) if lost else [])
 
 
 async def _one(calls: TrayCalls, work: Work, uuid: UUID) -> Outcome | str:

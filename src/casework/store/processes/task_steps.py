@@ -215,3 +215,10 @@ async def current(conn: Connection, step: TaskStep) -> int | None:
     """The attempt that is under way; None where the step has ended or was never begun."""
     found = await queries.value(conn, _SQL["current"], {"tenant": step.tenant, "step_id": step.step_id})
     return None if found is None else int(found)
+
+
+async def result(conn: Connection, tenant: str, step_id: UUID, work_attempt: int) -> Plain:
+    """What came of a step that has ended, at this attempt of the walk or for good; None where it has not."""
+    params = {"tenant": tenant, "step_id": step_id, "work_attempt": work_attempt}
+    found: Plain = await queries.value(conn, _SQL["result"], params)
+    return found

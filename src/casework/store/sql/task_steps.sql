@@ -19,3 +19,8 @@ order by started_at, step_id
 -- name: current
 select attempt from process_ops.transaction_steps
 where tenant = %(tenant)s and step_id = %(step_id)s and state = 'STARTED'
+
+-- name: result
+select result from process_ops.transaction_steps
+where tenant = %(tenant)s and step_id = %(step_id)s
+  and (state = 'COMPLETED' or state = 'FAILED' and work_attempt >= %(work_attempt)s)

@@ -9,6 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from casework.durable.activities import plain_tasks, transactional_tasks
 from casework.durable.activities.tray import TrayActivities
 from casework.durable.process_contracts import TrayReply, TrayStart, TrayWork
 from casework.process import Change, ErrorPolicy, PlainTask, TaskContext, Transaction, TransactionalTask, bot_task
@@ -144,6 +145,34 @@ async def test_one_that_fails_its_activity_each_time_is_found_and_given_up(house
         (error,) = await here.errors(uuids[1])
         assert "this policy is broken" in error.full
         assert attempts == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("transactional", [True, False])
+async def test_work_that_was_done_before_its_last_worker_was_lost_counts(
+    house: House, monkeypatch: pytest.MonkeyPatch, *, transactional: bool
+) -> None:
+    """BP-9. The last attempt of the activity is lost behind its commit: that is the outcome, and no error."""
+    module = transactional_tasks if transactional else plain_tasks
+    lost = ["sent", "sent", "committed"] if transactional else ["claimed", "claimed", "committed"]
+
+    def point(name: str, _: str) -> None:
+        if lost and name == lost[0]:
+            lost.pop(0)
+            raise RuntimeError("the worker is lost")
+
+    class Ends(TransactionalTask if transactional else PlainTask):  # type: ignore[misc]  # one of two kinds
+        async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:
+            return Change(data={"ended": True})
+
+    declared: dict[str, Any] = {} if transactional else {"effects": False}
+    monkeypatch.setattr(module, "fault_point", point)
+    async with yard(house, project(process(bot_task("ends", **declared)(Ends), noting("b")))) as here:
+        uuid = await here.add()
+        end = await here.walk()
+        assert (lost, end.left) == ([], 0)
+        assert await here.errors(uuid) == []
+        now = await here.get(uuid)
+        assert (now.status, now.data["ended"]) == (DONE, True)
 
 
 async def test_a_long_tray_goes_on_as_a_new_history(house: House) -> None:
