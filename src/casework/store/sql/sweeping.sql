@@ -8,12 +8,13 @@ where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
       select from agent_ops.agent_runs p
       where p.tenant = r.tenant and p.run_id = r.parent_run_id
         and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
-  -- One that a tray is about to start is the tray's, as long as that holds the Transaction.
-  and not (status = 'PENDING' and exists (
-      select from process_ops.transaction_runs l
+  -- One that a tray is about to start is the tray's, as long as that holds the Transaction. By its limit this is asked
+  -- for each run, by index; `exists` may be answered for all runs at once, from the whole of these tables.
+  and not (status = 'PENDING' and coalesce((
+      select true from process_ops.transaction_runs l
       join process_ops.transaction_steps s on s.tenant = l.tenant and s.step_id = l.step_id
       join process_ops.transactions t on t.tenant = l.tenant and t.uuid = l.transaction_uuid and t.claim_id = s.claim_id
-      where l.tenant = r.tenant and l.run_id = r.run_id))
+      where l.tenant = r.tenant and l.run_id = r.run_id limit 1), false))
 order by created_at, run_id
 limit %(limit)s
 
@@ -42,11 +43,11 @@ union all
       where p.tenant = r.tenant and p.run_id = r.parent_run_id
         and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
   -- As above.
-  and not exists (
-      select from process_ops.transaction_runs l
+  and not coalesce((
+      select true from process_ops.transaction_runs l
       join process_ops.transaction_steps s on s.tenant = l.tenant and s.step_id = l.step_id
       join process_ops.transactions t on t.tenant = l.tenant and t.uuid = l.transaction_uuid and t.claim_id = s.claim_id
-      where l.tenant = r.tenant and l.run_id = r.run_id))
+      where l.tenant = r.tenant and l.run_id = r.run_id limit 1), false))
 
 -- name: known
 select tenant, run_id, status, failure, ended_at from agent_ops.agent_runs
