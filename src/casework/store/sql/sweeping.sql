@@ -9,7 +9,7 @@ where status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')
       where p.tenant = r.tenant and p.run_id = r.parent_run_id
         and p.status in ('PENDING', 'RUNNING', 'AWAITING_REVIEW')))
   -- One that a tray is about to start is the tray's, as long as that holds the Transaction. By its limit this is asked
-  -- for each run, by index; `exists` may be answered for all runs at once, from the whole of these tables.
+  -- for each run, by index. Of `exists` a plan may answer all runs at once, from the whole of these tables.
   and not (status = 'PENDING' and coalesce((
       select true from process_ops.transaction_runs l
       join process_ops.transaction_steps s on s.tenant = l.tenant and s.step_id = l.step_id
