@@ -12,6 +12,9 @@ from enum import StrEnum
 
 from casework.errors import CaseworkError, ProcessDeclarationError
 
+ERROR_CLAIMS = 5
+"""How often an Error process takes a Transaction that it fails itself; then it is left to a person, in HAS_ERROR."""
+
 
 class OnError(StrEnum):
     """What a failure does, once there is nothing left to try."""

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from casework.process.failures import ErrorEntity
+from casework.process.policies import ERROR_CLAIMS
+from casework.process.statuses import ERROR_IN_PROGRESS, HAS_ERROR, IN_ERROR
 from casework.process.transactions import Transaction
 from casework.process.working import Family
 
@@ -70,8 +72,19 @@ class LocalStore:
     def claim(self, status: str, into: str, claim_id: UUID, most: int) -> list[Transaction]:
         """Take up to `most` Transactions that wait in `status`: by priority, due time and age."""
         waiting = [each for each in self.transactions.values() if each.status == status and each.claim_id is None]
+        if status == HAS_ERROR:
+            waiting = [each for each in waiting if self._error_claims(each.uuid) < ERROR_CLAIMS]
         waiting.sort(key=lambda each: (-each.priority, each.due_time or _LAST, each.start_time))
         return [replace(each, status=into, claim_id=claim_id) for each in waiting[:most]]
+
+    def _error_claims(self, uuid: UUID) -> int:
+        """How often an Error process has claimed it since it last was in no error."""
+        taken = 0
+        for stage in self.stages:
+            if stage.transaction != uuid:
+                continue
+            taken = taken + (stage.after == ERROR_IN_PROGRESS) if stage.after in IN_ERROR else 0
+        return taken
 
     def arrive(self, transaction: Transaction) -> None:
         """A child has come to the join."""

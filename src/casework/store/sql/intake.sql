@@ -14,10 +14,11 @@ select tenant, uuid, parent_uuid, status, status_before_error, claim_id, process
 from taken
 order by priority desc, due_time, start_time, uuid
 
+-- Not written since its birth: what was in a tray before, and stayed at the end of its line, is not taken again.
 -- name: left_over
 select uuid from process_ops.transactions
 where tenant = %(tenant)s and status = %(status)s and process = %(process)s
-  and claim_id is null and task is null and end_time is null
+  and claim_id is null and task is null and end_time is null and updated_at = start_time
 order by start_time, uuid
 limit %(most)s
 

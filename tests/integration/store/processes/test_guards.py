@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -86,6 +87,7 @@ async def test_an_end_has_a_time_and_an_error_has_none(db: Database, status: str
         await add(db, made(status=status, end_time=None if end_time is None else at(end_time)))
 
 
+WAITS = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 RELATED = ["stages", "steps", "errors", "arrivals", "runs", "analytics"]
 
 
@@ -196,6 +198,22 @@ async def test_entities_of_a_terminal_transaction_cannot_be_modified(
     assert await execute(db, "update public.mails set subject = 'y' where id > 0") == 2
     assert await execute(db, "delete from public.mails where id > 0") == 2
     assert await execute(retention, "delete from public.mails where id = 0") == 1
+
+
+@pytest.mark.usefixtures("_entities")
+async def test_an_entity_is_not_modified_while_its_transaction_ends(db: Database, admin_db: Database) -> None:
+    """BP-3. Whoever writes one while the end is not yet committed waits for it, and is refused then."""
+    (one,) = await claimed(db)
+    await put(db, 1, one.uuid)
+    async with db.transaction() as conn:
+        done = replace(one, status=DONE, end_time=at(5), claim_id=None)
+        await transactions.write(conn, one, done, PROCESS, "check", at(5))
+        late = asyncio.create_task(execute(db, "update public.mails set subject = 'y'"))
+        async with asyncio.timeout(30):
+            while not late.done() and not await fetch(admin_db, WAITS):  # noqa: ASYNC110  # the database tells no event
+                await asyncio.sleep(0.01)
+    with pytest.raises(ConflictError, match=STAYS):
+        await late
 
 
 @pytest.mark.usefixtures("_entities")
