@@ -114,3 +114,23 @@ def schedule(names: tuple[str, ...], *, remove: bool, as_json: bool, **given: An
     if as_json:
         emit_json({"items": made})
     return exits.OK
+
+
+@process.command()
+@click.option("--tenant", default="default", show_default=True, help="The tenant whose books they are.")
+@json_option
+def audit(tenant: str, as_json: bool) -> int:
+    """Whether the books of all Transactions balance, from PostgreSQL, in one snapshot.
+
+    Stages against status, claims, steps, errors, families, natural keys, analytics. The exit code is 1 where something
+    does not agree; each fault is told with its id.
+    """
+    from casework.cli import stack
+    from casework.cli.direct import on_database
+    from casework.cli.process_view import print_books
+    from casework.store.processes.audit import books
+    from casework.store.roles import RUNTIME
+
+    found = on_database(stack.load().database.runtime_dsn(), RUNTIME, lambda conn: books(conn, tenant)).to_plain()
+    emit_json(found) if as_json else print_books(found)
+    return exits.OK if found["balanced"] else exits.FAILED
