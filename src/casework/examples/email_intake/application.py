@@ -28,7 +28,9 @@ def modules(settings: LoanMailSettings, numbers: type[Numbers] = NumbersInDataba
     if settings.mailbox is not None:
         made.provide(_opener(settings.mailbox), provides=Mailbox)
     else:
-        mails = FolderSettings(path=settings.folder, pattern="*.eml", settle_s=0.5, done="done", refused="refused")
+        mails = FolderSettings(
+            path=settings.folder, pattern="*.eml", settle_s=settings.settle_s, done="done", refused="refused"
+        )
         made.provide(lambda: Folder(mails), provides=Folder)
     return made
 

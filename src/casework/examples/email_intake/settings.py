@@ -41,6 +41,8 @@ class LoanMailSettings:
     letters: str = "letters"
     mailbox: MailboxSettings | None = None
     """Where it is given, mails come from there and not from `folder`."""
+    settle_s: float = 0.5
+    """A file is whole when nothing has changed it for so many seconds."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None) -> LoanMailSettings:
