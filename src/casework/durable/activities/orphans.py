@@ -11,6 +11,7 @@ import logging
 import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -30,6 +31,8 @@ from casework.values import instant
 
 log = logging.getLogger("casework.sweep")
 CODE = "ORPHANED"
+FORGOTTEN = timedelta(hours=6)
+"""After which a tray that is absent still is missed anew: a claim that was let go meanwhile is not remembered."""
 MANY_GONE = (
     "%d trays at least do not exist in the engine, most of those that were looked at, so nothing is done about them. "
     "Is the engine's data whole? If they are gone for good, run `casework engine accept`."
@@ -44,6 +47,8 @@ class OrphanAges:
     """A tray that has ended may still be writing."""
     absent: timedelta = timedelta(minutes=10)
     """A poll that is repeated may still start it."""
+    missed: timedelta = timedelta(minutes=2)
+    """So long it must have been absent to this worker: behind an outage of the engine, its poll comes a while later."""
     page: int = 200
     at_once: int = 8
     many_gone: int = 20
@@ -65,6 +70,7 @@ class OrphanSweep:
         self._client = client
         self._ages = ages or OrphanAges()
         self._after: HeldClaim | None = None
+        self._missed: dict[UUID, datetime] = {}
 
     async def sweep(self, accepted_at: datetime | None) -> int:
         """Look at the next page; how many Transactions got an error.
@@ -79,6 +85,7 @@ class OrphanSweep:
             page = await orphans.claimed_since(conn, now - self._ages.closed, self._ages.page, self._after)
         self._after = page[-1] if len(page) == self._ages.page else None
         found = await self._asked(page, now)
+        self._missed = {claim: at for claim, at in self._missed.items() if now - at < FORGOTTEN}
         absent = [each for each in found if each.absent]
         if len(absent) > self._ages.many_gone and 2 * len(absent) > len(page):
             agreed = [each for each in absent if accepted_at is not None and each.claim.moved_at < accepted_at]
@@ -108,7 +115,7 @@ class OrphanSweep:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 log.warning("the engine says nothing about tray %s (%s)", claim.claim_id, error.status.name)
                 return None
-            if now - claim.moved_at < self._ages.absent:
+            if now - claim.moved_at < self._ages.absent or self._newly_missed(claim, now):
                 return None
             return _Found(claim, "its tray does not exist in the engine: it was deleted, or never started", True)
         except ValueError:  # a status that the SDK does not know: not closed
@@ -118,6 +125,9 @@ class OrphanSweep:
         assert found.status is not None
         at = "" if found.close_time is None else f" at {instant(found.close_time)}"
         return _Found(claim, f"its tray was closed ({found.status.name}{at}) and did not let go of it", False)
+
+    def _newly_missed(self, claim: HeldClaim, now: datetime) -> bool:
+        return now - self._missed.setdefault(claim.claim_id, now) < self._ages.missed
 
     async def _mark(self, found: _Found) -> int:
         claim = found.claim

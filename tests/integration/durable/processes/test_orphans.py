@@ -15,7 +15,7 @@ from casework.store.processes import claims, task_errors, transactions
 from tests.integration.durable.conftest import TENANT, House
 from tests.integration.durable.processes.post import add
 
-AT_ONCE = OrphanAges(closed=timedelta(0), absent=timedelta(0), many_gone=2)
+AT_ONCE = OrphanAges(closed=timedelta(0), absent=timedelta(0), missed=timedelta(0), many_gone=2)
 APP = App(processes=[PROCESSING])
 
 
@@ -90,6 +90,17 @@ async def test_a_transaction_whose_tray_does_not_exist_gets_an_error_after_a_whi
     assert (await now(house, lost.uuid)).status == "HAS_ERROR"
 
 
+async def test_a_tray_that_starts_late_is_no_orphan(house: House) -> None:
+    """BP-28: the engine was away for long, and the poll that starts the tray comes behind the first sweep."""
+    _, tray = await claimed(house)
+    looking = sweep(house, OrphanAges(closed=timedelta(0), absent=timedelta(0)))
+    assert await looking.sweep(None) == 0
+    handle = await started(house, tray)
+    assert await looking.sweep(None) == 0
+    assert (await now(house, tray[0].uuid)).status == "PROCESSING_IN_PROGRESS"
+    await handle.terminate()
+
+
 async def test_nothing_is_done_where_most_trays_are_gone_at_once(house: House) -> None:
     """The engine may have lost its data: a person says whether they are gone for good, and then they get an error."""
     lost = [(await claimed(house))[1][0] for _ in range(3)]
@@ -101,7 +112,7 @@ async def test_nothing_is_done_where_most_trays_are_gone_at_once(house: House) -
 async def test_claims_are_looked_at_page_by_page(house: House) -> None:
     for _ in range(3):
         await claimed(house)
-    looking = sweep(house, OrphanAges(closed=timedelta(0), absent=timedelta(0), page=2))
+    looking = sweep(house, OrphanAges(closed=timedelta(0), absent=timedelta(0), missed=timedelta(0), page=2))
     assert [await looking.sweep(None) for _ in range(3)] == [2, 1, 0]
 
 
