@@ -37,6 +37,8 @@ async def test_the_sample_mails_go_their_ways(tmp_path: Path) -> None:
         assert ends == done | dict.fromkeys(("06", "07", "08", "09"), "ABORTED")
         assert sorted(office.codes) == ["BAD_AMOUNT", "CONTRADICTION", "NO_APPLICATION", "UNREADABLE_PDF"]
         assert len(office.asked) == 3, "the amount in euros is mended without a person"
+        remarks = [fields.get("remark") for row in office.rows if isinstance(fields := row.data.get("fields"), dict)]
+        assert "Wir möchten die Küche erneuern" in remarks, "a file that is no UTF-8 keeps its letters"
         clones = [row for row in office.rows if not row.natural_key]
         assert {row.status for row in clones} == {"COMPLETED"}
         assert sorted(run["amount"] for run in office.runs) == [
