@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from casework.cli import exits
+from casework.cli.drill_process import process
 from casework.cli.drill_storm import storm
 from casework.cli.output import emit_json, json_option
 from casework.cli.servers import app_option
@@ -125,3 +126,4 @@ async def _drill(
 
 
 drill.add_command(storm)
+drill.add_command(process)

@@ -1,0 +1,95 @@
+"""The application of the process drill: three tasks, of which two write a table and one acts at a destination.
+
+The table counts what happened and prevents nothing: a second effect is a second row.
+"""
+
+from __future__ import annotations
+
+import os
+
+import httpx2
+
+from casework.app import App
+from casework.errors import RetryableError
+from casework.process import (
+    BusinessProcess,
+    Change,
+    ErrorPolicy,
+    Finalizer,
+    PlainTask,
+    StatusSet,
+    TaskContext,
+    Transaction,
+    TransactionalTask,
+    TransactionMonitorTask,
+    bot_task,
+)
+
+WAITING, WORKING, DONE = "NEW", "WORKING", "COMPLETED"
+PROCESS = "drill"
+TASKS = ("register", "notify", "book")
+DESTINATION = "CASEWORK_DRILL_DESTINATION"
+"""The variable with the URL of the destination."""
+TABLE = """
+create table process_drill (uuid uuid not null, task text not null);
+grant select, insert on process_drill to casework_runtime
+"""
+
+
+class DrillMonitor(TransactionMonitorTask):
+    """Takes what waits."""
+
+    status_to_monitor, status_to_set = WAITING, WORKING
+
+
+class _Row(TransactionalTask):
+    async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:
+        """One row for each call that commits."""
+        task = ctx.path.partition(".")[0]
+        await ctx.connection.execute("insert into process_drill values (%s, %s)", [transaction.uuid, task])
+        return Change(data={task: transaction.data.get(task, 0) + 1})
+
+
+@bot_task("register")
+class Register(_Row):
+    """The first row."""
+
+
+@bot_task("notify", repeat="keyed")
+class Notify(PlainTask):
+    """A call with the key of this visit."""
+
+    async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:  # noqa: ARG002  # the key says it
+        """Act at the destination.
+
+        Raises:
+            RetryableError: it does not answer.
+        """
+        try:
+            async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
+                url = f"{os.environ[DESTINATION]}/effects"
+                (await client.post(url, headers={"Idempotency-Key": ctx.key})).raise_for_status()
+        except httpx2.HTTPError as error:
+            raise RetryableError(f"The destination did not answer: {error!r}") from error
+        return Change(data={"key": ctx.key})
+
+
+@bot_task("book")
+class Book(_Row):
+    """The last row."""
+
+
+app = App(
+    processes=[
+        BusinessProcess(
+            name=PROCESS,
+            monitor=DrillMonitor,
+            tasks=(Register, Notify, Book),
+            finalizer=Finalizer(WORKING, DONE),
+            tray_size=50,
+        )
+    ],
+    statuses=StatusSet.of({WAITING: WORKING, WORKING: DONE}, initial=WAITING),
+    errors=ErrorPolicy(retries=2),
+    monitors={"monitors": [{"monitorClass": "DrillMonitor", "pollingInterval": "PT2S", "sleepTime": "PT1S"}]},
+)
