@@ -1,0 +1,103 @@
+"""Ours: a process of three transactional tasks with trays of 100, from its Monitor's poll to COMPLETED."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from benchmarks.support.ground import LOOK_EVERY_S, PATIENCE_S, TENANT, Servers, Side, working
+from casework.app import App
+from casework.durable.client import RunClient
+from casework.durable.process_client import ProcessClient
+from casework.durable.worker import make_worker
+from casework.examples.loan_underwriting.application import POLICY
+from casework.process import SUBMISSION, Change, TaskContext, Transaction, TransactionalTask, bot_task
+from casework.process.tasks import Task
+from casework.store.processes import claims
+
+TASKS = 3
+TRAY = 100
+WAITING, WORKING = "PROCESSING_COMPLETED", "SUBMISSION_IN_PROGRESS"
+_FILL = b"""
+    insert into process_ops.transactions (tenant, uuid, root_uuid, status, start_time, data, updated_at)
+    select %(tenant)s, id, id, %(status)s, now(), '{"n": 0}', now()
+    from (select gen_random_uuid() as id from generate_series(1, %(count)s)) made"""
+_UNDER_WAY = b"select exists (select from process_ops.transactions where tenant = %s and end_time is null)"
+_ONCE_A_DAY = {"monitors": [{"monitorClass": "SubmissionMonitor", "pollingInterval": "P1D", "sleepTime": "P1D"}]}
+
+
+def _counting(name: str) -> type[Task]:
+    @bot_task(name)
+    class Counting(TransactionalTask):
+        async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:  # noqa: ARG002
+            return Change(data={"n": transaction.data["n"] + 1})
+
+    return Counting
+
+
+PROCESS = replace(SUBMISSION, tasks=tuple(_counting(name) for name in ("first", "second", "third")), tray_size=TRAY)
+app = App(processes=[PROCESS], monitors=_ONCE_A_DAY)
+
+
+class Ours:
+    """A worker at work, with a Monitor that polls when it is told to."""
+
+    claim_size = TRAY
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        runs = RunClient(side.client, side.settings.temporal.task_queue, side.settings.histories)
+        self._processes = ProcessClient(runs, side.settings.histories)
+
+    async def fill(self, count: int) -> None:
+        """So many Transactions that wait."""
+        async with self._side.db.transaction() as conn:
+            await conn.execute(b"set local statement_timeout = 0")
+            await conn.execute(_FILL, {"tenant": TENANT, "status": WAITING, "count": count})
+
+    async def prepare(self, items: int) -> None:
+        """So many items, of `TASKS` tasks each."""
+        await self.fill(items)
+
+    async def execute(self) -> None:
+        """Poll, and wait until all that was prepared is COMPLETED."""
+        if not await self._processes.start(TENANT, PROCESS.name, "benchmark"):
+            await self._processes.poll_now(TENANT, PROCESS.name, "benchmark")
+        async with asyncio.timeout(PATIENCE_S):
+            while await self._under_way():  # noqa: ASYNC110  # no event tells of another's commit
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def claim(self) -> int:
+        """One claim of a tray; how many it has got."""
+        async with self._side.db.autocommit() as conn:
+            found = await claims.claim(
+                conn,
+                TENANT,
+                status=WAITING,
+                into=WORKING,
+                claim_id=uuid4(),
+                most=TRAY,
+                process=PROCESS.name,
+                by="SubmissionMonitor",
+                at=datetime.now(UTC),
+            )
+        return len(found)
+
+    async def _under_way(self) -> bool:
+        async with self._side.db.transaction() as conn:
+            row = await (await conn.execute(_UNDER_WAY, [TENANT])).fetchone()
+        assert row is not None
+        return bool(row[0])
+
+
+@asynccontextmanager
+async def ours(servers: Servers) -> AsyncIterator[tuple[Ours, str]]:
+    """At work on a database of its own; its URL."""
+    async with servers.side("ours", app, POLICY.read_text()) as side:
+        worker = make_worker(side.client, side.services, side.settings)
+        async with working([worker]):
+            yield Ours(side), side.dsn
