@@ -8,7 +8,7 @@ from benchmarks.process import OURS, PGQUEUER, PROCRASTINATE, Size, compare, sam
 
 @pytest.mark.timeout(300)
 async def test_every_side_works_and_claims() -> None:
-    """BP-33. Ours, PgQueuer and Procrastinate on one PostgreSQL, in one run; each claim takes what it asks for."""
+    """Ours, PgQueuer and Procrastinate on one PostgreSQL, in one run; each claim takes what it asks for."""
     found = await compare(Size(items=5, waiting=3_000, rounds=1))
 
     assert set(found) == {OURS, PGQUEUER, PROCRASTINATE}
