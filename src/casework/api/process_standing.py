@@ -33,7 +33,7 @@ def line_of(services: Services, name: str) -> Line:
     """
     lines = services.app.lines()
     if name not in lines:
-        raise NotFoundError(f"Of processes, {unknown('process', name, lines)}")
+        raise NotFoundError(f"In this application {unknown('process', name, lines)}")
     return lines[name]
 
 

@@ -29,6 +29,12 @@ def read_json(path: Path, option: str) -> Plain:
         text = sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8")
         return loads_once(text)
     except OSError as error:
+        if str(path).lstrip().startswith(("{", "[")):
+            raise InputError(
+                f"{option} is JSON, where the name of a file is expected. Write it into a file, or pipe it in and give"
+                f" {option} -.",
+                field=option,
+            ) from None
         raise InputError(
             f"{option}: {path} cannot be read: {error.strerror}. Correct the path.", field=option
         ) from None

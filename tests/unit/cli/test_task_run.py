@@ -239,6 +239,7 @@ def test_what_the_task_raises_is_told_with_its_code(capsys: pytest.CaptureFixtur
         (["shop_tasks:Assess", {"amount": 5}, "--output", "{"], "--output is not JSON"),
         (["shop_tasks:Join", {}, "--children", "given.json"], "--children is no JSON list"),
         (["shop_tasks:Join", {}, "--children", "none.json"], "none.json cannot be read"),
+        (["shop_tasks:Join", {}, "--children", '[{"a": 1}]'], "pipe it in and give --children -."),
         (["shop_tasks:Idle", {}, "--database"], "is a plain task, which has no database transaction"),
         (["shop_tasks:Idle", {}, "--keep"], "--keep is for --database"),
     ],

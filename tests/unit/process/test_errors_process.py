@@ -10,7 +10,7 @@ import pytest
 from tests.unit.process.lines import plain, process
 from tests.unit.process.test_transactions import LATER, new
 
-from casework.errors import BusinessError, InputError, StateError
+from casework.errors import BusinessError, InputError, NotFoundError, StateError
 from casework.process import ABORTED, COMPLETED, DEFAULT_STATUSES, ERROR_IN_PROGRESS, HAS_ERROR, ErrorEntity
 from casework.process.admission import admit
 from casework.process.declaring import bot_task
@@ -75,6 +75,12 @@ def ended(casework_project: ProjectFixture) -> Ended:
         return project, uuid
 
     return run
+
+
+def test_a_process_that_is_not_there_is_named_with_those_that_are(casework_project: ProjectFixture) -> None:
+    """What there is and the near name."""
+    with pytest.raises(NotFoundError, match="In this application there is no process 'eror'; there are errors, proc"):
+        casework_project([WORK, ERRORS], errors=ALL).run("eror")
 
 
 def test_a_person_is_asked_with_the_form_and_aborts(ended: Ended, casework_reviewer: ScriptedReviewer) -> None:

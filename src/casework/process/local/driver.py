@@ -97,7 +97,7 @@ class LocalProject:
         """
         line = self.lines.get(name)
         if line is None:
-            raise NotFoundError(f"Of processes, {unknown('process', name, self.lines)}")
+            raise NotFoundError(f"In this application {unknown('process', name, self.lines)}")
         return await self._live(line, config or effective(line.process.monitor.monitor_class()).config, polls)
 
     async def settle(self, most: int = 100) -> int:
