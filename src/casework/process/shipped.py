@@ -49,9 +49,9 @@ class AnalyseError(ErrorTask):
 
 @bot_task("ask-about-error")
 class AskAboutError(ManualTask):
-    """The manual error form. A project whose policy has more answers derives from it with `answers` of its own."""
+    """The manual error form. Of its `answers` those are on offer that the policy has on."""
 
-    answers: ClassVar[tuple[Answer, ...]] = (Answer.ABORT, Answer.CLONE)
+    answers: ClassVar[tuple[Answer, ...]] = tuple(Answer)
 
     async def question(self, transaction: Transaction, errors: Sequence[ErrorEntity]) -> Question:
         """The form: what failed, where, when and why."""
@@ -62,8 +62,7 @@ class AskAboutError(ManualTask):
                 f"Root transaction: {error.root}",
                 f"Process: {error.process}, task {error.task}, attempt {error.attempt}",
                 f"Time: {instant(error.failed)}",
-                error.short,
-                error.full,
+                *dict.fromkeys((error.short, error.full)),
             ]
         return Question("\n".join(lines), tuple(self.answers))
 
