@@ -22,6 +22,8 @@ from casework.store.processes import claims
 TASKS = 3
 TRAY = 100
 WAITING, WORKING = "PROCESSING_COMPLETED", "SUBMISSION_IN_PROGRESS"
+CHUNK = 20_000
+"""Rows of one statement, which has to end within the pool's time-out."""
 _FILL = b"""
     insert into process_ops.transactions (tenant, uuid, root_uuid, status, start_time, data, updated_at)
     select %(tenant)s, id, id, %(status)s, now(), '{"n": 0}', now()
@@ -55,9 +57,10 @@ class Ours:
 
     async def fill(self, count: int) -> None:
         """So many Transactions that wait."""
-        async with self._side.db.transaction() as conn:
-            await conn.execute(b"set local statement_timeout = 0")
-            await conn.execute(_FILL, {"tenant": TENANT, "status": WAITING, "count": count})
+        for first in range(0, count, CHUNK):
+            async with self._side.db.transaction() as conn:
+                params = {"tenant": TENANT, "status": WAITING, "count": min(CHUNK, count - first)}
+                await conn.execute(_FILL, params)
 
     async def prepare(self, items: int) -> None:
         """So many items, of `TASKS` tasks each."""
