@@ -41,6 +41,8 @@ TOGETHER = 100
 """Most Transactions in one activity."""
 ATTEMPTS = 3
 """Of one activity, before its Transactions are tried one by one, and of each then."""
+NO_LIMIT = 0
+"""Attempts of what is the tray's own work: no task of a project is called there, and the tray cannot go on without."""
 SPARE_S = 90.0
 """Of an activity beside the deadlines of its Transactions: patience with the database, for the most part."""
 AGAIN_AFTER = (0.2, 1.0, 5.0)
@@ -114,7 +116,7 @@ class TrayCalls:
             pending.reasons,
             *(() if work is None else (self.asked(work, ()).path, work.attempt)),
         )
-        return list((await self.execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S)).outcomes)
+        return list((await self.execute(contracts.GIVE_UP, asked, TrayReply, SPARE_S, attempts=NO_LIMIT)).outcomes)
 
     async def tell_skipped(self) -> None:
         """Tell the tasks that are passed over, if there are any. It changes nothing if they cannot be told."""
@@ -134,9 +136,17 @@ class TrayCalls:
         """Let go of what bears the claim still."""
         start = self._start
         asked = ReleaseTray(start.tenant, start.process, start.claim_id)
-        await self.execute(contracts.RELEASE_TRAY, asked, type(None), SPARE_S)
+        await self.execute(contracts.RELEASE_TRAY, asked, type(None), SPARE_S, attempts=NO_LIMIT)
 
-    async def execute(self, activity: str, asked: Any, reply: type[Reply], seconds: float, name: str = "") -> Reply:
+    async def execute(
+        self,
+        activity: str,
+        asked: Any,
+        reply: type[Reply],
+        seconds: float,
+        name: str = "",
+        attempts: int = ATTEMPTS,
+    ) -> Reply:
         """Until it is done. `name` tells apart those that are under way in one node at one time.
 
         Raises:
@@ -156,7 +166,7 @@ class TrayCalls:
                         initial_interval=timedelta(seconds=0.1),
                         backoff_coefficient=3.0,
                         maximum_interval=timedelta(seconds=20),
-                        maximum_attempts=ATTEMPTS,
+                        maximum_attempts=attempts,
                     ),
                 )
             except ActivityError as error:
