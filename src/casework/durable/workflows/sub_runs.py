@@ -5,7 +5,6 @@ Its id follows from this run's and the path, so a second attempt finds the first
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -15,17 +14,16 @@ from uuid import UUID
 from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import (
-    ApplicationError,
     ChildWorkflowError,
     WorkflowAlreadyStartedError,
-    is_cancelled_exception,
 )
 
 from casework import ids
 from casework.durable import contracts, policies
 from casework.durable.contracts import RunEnd, RunStart, SubRun, SubRunReply
 from casework.durable.workflows.casefile import CaseFile, Visit
-from casework.durable.workflows.failures import VisitFailedError, reason_of
+from casework.durable.workflows.child_ends import end_of, refuse_when_ending
+from casework.durable.workflows.failures import VisitFailedError
 from casework.durable.workflows.tree_room import Room
 from casework.graph import commands, fanning
 from casework.graph.manifests import Vertex
@@ -128,16 +126,6 @@ async def _ended(file: CaseFile, start: RunStart, name: str) -> RunEnd:
     except WorkflowAlreadyStartedError as error:
         raise VisitFailedError(f"the run of {name} ({start.run_id}) was started by somebody else") from error
     except ChildWorkflowError as error:
-        _refuse_when_ending()
-        if is_cancelled_exception(error):
-            return RunEnd("CANCELLED", failure="cancelled by the engine's own interface")
-        cause = error.cause
-        return RunEnd("FAILED", failure=cause.message if isinstance(cause, ApplicationError) else reason_of(error))
-    _refuse_when_ending()
+        return end_of(error)
+    refuse_when_ending()
     return end
-
-
-def _refuse_when_ending() -> None:
-    """A node that was told to end does, whatever came back with that."""
-    if current_node().terminating:
-        raise asyncio.CancelledError

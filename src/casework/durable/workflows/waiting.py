@@ -15,7 +15,6 @@ from temporalio import workflow
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import (
     ActivityError,
-    ApplicationError,
     ChildWorkflowError,
     WorkflowAlreadyStartedError,
     is_cancelled_exception,
@@ -25,10 +24,10 @@ from casework.durable import contracts
 from casework.durable.contracts import RunEnd, RunStart
 from casework.durable.process_contracts import Outcome
 from casework.durable.task_run_contracts import BEGIN_TASK_RUN, END_TASK_RUN, EndTaskRun, TaskRunBegun
+from casework.durable.workflows.child_ends import end_of, refuse_when_ending
 from casework.durable.workflows.failures import reason_of
 from casework.durable.workflows.tray_calls import TrayCalls
 from casework.process.walk import GiveUp, Work
-from casework.tasktree import current_node
 
 
 async def visit(calls: TrayCalls, work: Work) -> list[Outcome]:
@@ -74,16 +73,6 @@ async def _ended(start: RunStart) -> RunEnd:
     except WorkflowAlreadyStartedError:
         return RunEnd("FAILED", failure="it was started by somebody else")
     except ChildWorkflowError as error:
-        _refuse_when_ending()
-        if is_cancelled_exception(error):
-            return RunEnd("CANCELLED", failure="cancelled by the engine's own interface")
-        cause = error.cause
-        return RunEnd("FAILED", failure=cause.message if isinstance(cause, ApplicationError) else reason_of(error))
-    _refuse_when_ending()
+        return end_of(error)
+    refuse_when_ending()
     return end
-
-
-def _refuse_when_ending() -> None:
-    """A node that was told to end does, whatever came back with that."""
-    if current_node().terminating:
-        raise asyncio.CancelledError
