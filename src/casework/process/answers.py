@@ -2,7 +2,8 @@
 
 A decision on a review is one word of a closed list, with a reason. Two answers about a failed Transaction ask for
 something besides: into which status to clone it, at which task to resume it. In an Error process each such status and
-task is a word of its own, as in `clone-INTAKE_COMPLETED`, so that nobody can choose what there is not.
+task is a word of its own, as in `clone-INTAKE_COMPLETED`, so that nobody can choose what there is not, or a status in
+which the clone would stay for ever.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from casework.errors import ProcessDeclarationError
 from casework.process.lines import Line
 from casework.process.policies import Answer, ErrorPolicy
-from casework.process.remedies import resumable
+from casework.process.remedies import clonable, resumable
 from casework.process.tasks import Decision, Question
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
@@ -73,7 +74,7 @@ def _words(decision: str, line: Line, policy: ErrorPolicy, lines: tuple[Line, ..
 def _of_answer(answer: Answer, line: Line, lines: tuple[Line, ...]) -> Iterator[str]:
     match answer:
         case Answer.CLONE:
-            yield from (f"{answer}-{status}" for status in line.statuses.working)
+            yield from (f"{answer}-{status}" for status in clonable(line.statuses, lines))
         case Answer.RESUME:
             yield from (f"{answer}-{task}" for task in resumable(lines))
         case _:

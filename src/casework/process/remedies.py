@@ -14,7 +14,7 @@ from casework.errors import InputError, StateError
 from casework.graph.problems import unknown
 from casework.ids import derived_id
 from casework.process.lines import Line
-from casework.process.monitors import TransactionMonitorTask
+from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
 from casework.process.policies import Answer, ErrorPolicy
 from casework.process.statuses import ABORTED, COMPLETED, StatusSet
 from casework.process.tasks import Remedy
@@ -46,7 +46,7 @@ def remedied(
 
     Raises:
         StateError: the Transaction has no error, or the policy has not this answer.
-        InputError: the status to clone into, or the task to resume at, is none that there is.
+        InputError: the task to resume at is none that there is, or from the status to clone into nothing goes on.
     """
     if not transaction.in_error:
         raise StateError(
@@ -62,7 +62,7 @@ def remedied(
     if remedy.answer is Answer.ABORT:
         return Remedied(_freed(moved(statuses, transaction, ABORTED, at)))
     if remedy.answer is Answer.CLONE:
-        return _cloned(transaction, remedy, statuses, at)
+        return _cloned(transaction, remedy, statuses, lines, at)
     if remedy.answer is Answer.COMPLETE:
         done = changed(replace(transaction, status=COMPLETED, end_time=at, straight_through=False), **remedy.data)
         return Remedied(_freed(done), by_hand=True)
@@ -79,10 +79,35 @@ def resumable(lines: Iterable[Line]) -> dict[str, str]:
     }
 
 
-def _cloned(transaction: Transaction, remedy: Remedy, statuses: StatusSet, at: datetime) -> Remedied:
-    into = remedy.into or ""
+def clonable(statuses: StatusSet, lines: Iterable[Line]) -> tuple[str, ...]:
+    """The statuses of the normal flow from which a Monitor of these lines takes Transactions, in the order declared.
+
+    A clone in any other would stay where it is for ever. Of a Monitor of a project's own kind that names no
+    `status_to_monitor` it is enough that a move leads to its `status_to_set`.
+    """
+    monitors = [line.process.monitor for line in lines if not line.handles_errors]
+    return tuple(status for status in statuses.working if any(_takes(each, status, statuses) for each in monitors))
+
+
+def _takes(monitor: type[MonitorTask], status: str, statuses: StatusSet) -> bool:
+    if issubclass(monitor, InputMonitorTask):
+        return False  # it makes its own
+    before = getattr(monitor, "status_to_monitor", None)
+    return monitor.status_to_set in statuses.moves[status] if before is None else bool(before == status)
+
+
+def _cloned(
+    transaction: Transaction, remedy: Remedy, statuses: StatusSet, lines: Iterable[Line], at: datetime
+) -> Remedied:
+    into, taken = remedy.into or "", clonable(statuses, lines)
     if into not in statuses.working:
-        raise InputError(f"Nothing can be cloned into it: {unknown('status', into, statuses.working)}", field="into")
+        raise InputError(f"Nothing can be cloned into it: {unknown('status', into, taken)}", field="into")
+    if into not in taken:
+        raise InputError(
+            f"Nothing can be cloned into status {into}: no Monitor of this application takes Transactions from it, so "
+            f"the clone would stay there for ever. {_choose(taken)}",
+            field="into",
+        )
     clone = replace(
         transaction,
         uuid=derived_id(transaction.uuid, into, "clone"),
@@ -107,6 +132,10 @@ def _resumed(transaction: Transaction, remedy: Remedy, lines: Iterable[Line]) ->
         )
     made = replace(transaction, status=claims[at], status_before_error=None, skip_until=at)
     return Remedied(_freed(changed(made, **remedy.data)))
+
+
+def _choose(taken: tuple[str, ...]) -> str:
+    return f"Choose one of {', '.join(taken)}." if taken else "Add the process that goes on from there."
 
 
 def _freed(transaction: Transaction) -> Transaction:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.unit.process.lines import plain, process
 
@@ -10,8 +12,10 @@ from casework.errors import ProcessDeclarationError
 from casework.process import COMPLETED, DEFAULT_STATUSES, Answer, BusinessProcess, ErrorPolicy, StatusSet
 from casework.process.admission import admit
 from casework.process.answers import chosen, offered
-from casework.process.monitors import TransactionMonitorTask
-from casework.process.shipped import ERRORS, INTAKE
+from casework.process.monitor_runners import TransactionMonitorRunner
+from casework.process.monitors import MonitorTask, TransactionMonitorTask
+from casework.process.remedies import clonable
+from casework.process.shipped import ERRORS, INTAKE, SUBMISSION
 from casework.process.tasks import Decision, Question
 
 WORK = admit(process(plain("a"), plain("b")))
@@ -29,12 +33,27 @@ def asked(*decisions: str) -> Question:
 
 
 def test_an_error_process_offers_each_status_and_task_as_a_word() -> None:
-    """BP-27: abort, clone into each status of the normal flow, and the answers that the policy has put on."""
-    words = offered(asked(*Answer), ERROR_LINE, ALL, LINES)
-    clones = tuple(f"clone-{status}" for status in DEFAULT_STATUSES.working)
+    """BP-27: abort, clone into each status from which a process goes on, and the answers that the policy has put on."""
+    submission = admit(SUBMISSION)
+    words = offered(asked(*Answer), ERROR_LINE, ALL, [*LINES, submission])
+    clones = ("clone-INTAKE_COMPLETED", "clone-PROCESSING_COMPLETED")
     assert words == ("abort", *clones, "resume-a", "resume-b", "complete")
-    assert "clone-COMPLETED" not in words
-    assert "clone-HAS_ERROR" not in words
+
+
+def test_a_status_from_which_no_monitor_takes_is_not_offered() -> None:
+    """BP-27: a clone there would stay for ever: neither where Intake puts its own, nor in the midst of a line."""
+    assert offered(asked("abort", "clone"), ERROR_LINE, ALL, LINES) == ("abort", "clone-INTAKE_COMPLETED")
+    assert offered(asked("abort", "clone"), ERROR_LINE, ALL, [ERROR_LINE, admit(INTAKE)]) == ("abort",)
+
+
+def test_a_monitor_of_a_kind_of_its_own_may_take_from_where_a_move_leads_to_its_status() -> None:
+    """BP-21: only its runner knows from where; one that names `status_to_monitor` takes from there."""
+    own: dict[str, Any] = {"status_to_set": "SUBMISSION_IN_PROGRESS", "runner_class": TransactionMonitorRunner}
+    told = own | {"status_to_monitor": "INTAKE_COMPLETED"}
+    kinds = [type("Own", (MonitorTask,), own), type("Own", (MonitorTask,), told)]
+    lines = [admit(BusinessProcess(name="own", monitor=kind)) for kind in kinds]
+    found = [clonable(DEFAULT_STATUSES, [line]) for line in lines]
+    assert found == [("PROCESSING_COMPLETED",), ("INTAKE_COMPLETED",)]
 
 
 def test_what_the_policy_has_not_put_on_is_not_offered() -> None:

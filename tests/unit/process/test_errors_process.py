@@ -172,6 +172,13 @@ LINES = [admit(WORK), admit(ERRORS), admit(INTAKE)]
         ),
         (HELD, Remedy(Answer.COMPLETE), ErrorPolicy(), StateError, "complete is not on offer"),
         (HELD, Remedy(Answer.CLONE), ALL, InputError, "there is no status ''"),
+        (
+            HELD,
+            Remedy(Answer.CLONE, into="PROCESSING_IN_PROGRESS"),
+            ALL,
+            InputError,
+            "no Monitor of this application takes Transactions from it.*Choose one of INTAKE_COMPLETED",
+        ),
         (HELD, Remedy(Answer.CLONE, into=COMPLETED), ALL, InputError, "no status 'COMPLETED'"),
         (HELD, Remedy(Answer.CLONE, into=HAS_ERROR), ALL, InputError, "no status 'HAS_ERROR'"),
         (HELD, Remedy(Answer.RESUME, at="analyse-error"), ALL, InputError, "no task of a process"),
