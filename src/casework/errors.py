@@ -165,7 +165,15 @@ class RetryableError(OperationError):
 
 
 class StoreUnavailableError(RetryableError):
-    """The database cannot be reached. Nothing was done; trying again costs the step no attempt."""
+    """The database cannot be reached. Nothing was done; trying again costs the step no attempt.
+
+    `statement`: others may well be run, this one cannot: what it names is missing, its role lacks a right, or it takes
+    too long. Where it is one of the project's own, that is the project's fault.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None, statement: bool = False) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.statement = statement
 
 
 class RunFailedError(RetryableError):

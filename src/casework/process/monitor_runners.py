@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
-from casework.errors import StoreUnavailableError
+from casework.errors import FatalError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="MonitorTask")
 Save = Callable[[UUID, Any], Awaitable[Mapping[str, Any]]]
 """Saves what a Transaction stands for; gets its id and the open database transaction, gives its data."""
+Prepare = Callable[[], Awaitable[None]]
+"""Does what takes long, before the database transaction is opened."""
+T = TypeVar("T")
 
 
 class Emitter(ABC):
@@ -39,15 +42,25 @@ class Emitter(ABC):
         """
 
     @abstractmethod
-    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
+    async def take_in(
+        self,
+        into: str,
+        key: str | None,
+        save: Save,
+        *,
+        business_key: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> bool:
         """Make a Transaction in status `into`, together with what `save` writes: both are kept, or neither is.
 
         False where its natural key `key` has come before: then nothing is called and nothing changes. `business_key`
-        is what limits of concurrency count by.
+        is what limits of concurrency count by; `prepare` is called first, outside the database transaction.
 
         Raises:
             StoreUnavailableError: the database cannot be reached.
-            Exception: whatever `save` raises; or its data cannot be kept, or no Transaction can begin in that status.
+            TimeoutError: `prepare` takes longer than a poll may.
+            Exception: whatever `prepare` or `save` raises; or its data cannot be kept, or no Transaction can begin in
+                that status.
         """
 
     @abstractmethod
@@ -77,7 +90,7 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
 
     async def poll(self, monitor: InputMonitorTask[Any], emitter: Emitter) -> None:
         """Take in what there is room for; the source gives the rest again."""
-        for entity in await monitor.query_input_entities():
+        for entity in await _theirs(monitor.query_input_entities()):
             if not emitter.room:
                 return
             await self._one(monitor, emitter, entity)
@@ -88,13 +101,22 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
         async def save(uuid: UUID, connection: Any) -> Mapping[str, Any]:
             monitor.transaction_uuid, monitor.connection = uuid, connection
             try:
-                return await monitor.save_input_entity(entity)
+                return await _theirs(monitor.save_input_entity(entity))
             finally:
                 monitor.transaction_uuid = monitor.connection = None
 
+        async def prepare() -> None:
+            monitor.prepared = await _theirs(monitor.prepare_input_entity(entity))
+
         try:
             key = monitor.natural_key(entity)
-            await emitter.take_in(monitor.status_to_set, key, save, business_key=monitor.business_key(entity))
+            await emitter.take_in(
+                monitor.status_to_set,
+                key,
+                save,
+                business_key=monitor.business_key(entity),
+                prepare=prepare if _prepares(monitor) else None,
+            )
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001  # one bad entity does not stop the rest
@@ -102,6 +124,8 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
             await self._tell(emitter, key, monitor.reject_input_entity(entity, error))
         else:
             await self._tell(emitter, key, monitor.acknowledge_input_entity(entity))
+        finally:
+            monitor.prepared = None
 
     async def _tell(self, emitter: Emitter, key: str | None, word: Awaitable[None]) -> None:
         """Tell the source; one that cannot be told gives the entity again, so that is recorded and no more."""
@@ -109,3 +133,25 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
             await word
         except Exception as error:  # noqa: BLE001  # the rest goes on
             await emitter.refuse(key, error)
+
+
+def _prepares(monitor: InputMonitorTask[Any]) -> bool:
+    """Whether the class has a method of its own to prepare an entity."""
+    from casework.process.monitors import InputMonitorTask  # noqa: PLC0415  # it names its runner, which is here
+
+    return type(monitor).prepare_input_entity is not InputMonitorTask.prepare_input_entity
+
+
+async def _theirs(call: Awaitable[T]) -> T:
+    """The project's own code: a statement of it that cannot be run is its fault, and no database that is away.
+
+    Raises:
+        FatalError: there is such a statement.
+        Exception: what the code raises.
+    """
+    try:
+        return await call
+    except StoreUnavailableError as error:
+        if not error.statement:
+            raise
+        raise FatalError(str(error)) from error

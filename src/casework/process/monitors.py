@@ -46,6 +46,8 @@ class InputMonitorTask(MonitorTask, Generic[Entity]):
     """While an entity is saved: the Transaction that is made for it."""
     connection: Any = None
     """While an entity is saved: the open database transaction, in which its Transaction is made too."""
+    prepared: Any = None
+    """While an entity is saved: what `prepare_input_entity` gave."""
 
     @abstractmethod
     async def query_input_entities(self) -> Sequence[Entity]:
@@ -54,6 +56,14 @@ class InputMonitorTask(MonitorTask, Generic[Entity]):
     @abstractmethod
     async def save_input_entity(self, entity: Entity) -> Mapping[str, Any]:
         """Save the entity; gives the data of its Transaction."""
+
+    async def prepare_input_entity(self, entity: Entity) -> Any:
+        """What takes long, as reading or keeping a large content: called before the database transaction is opened.
+
+        The database ends a transaction in which nothing is sent for seconds. What this gives is `self.prepared` while
+        the entity is saved. Not called for an entity that came before; one that fails afterwards is prepared again.
+        """
+        return None
 
     async def acknowledge_input_entity(self, entity: Entity) -> None:
         """Tell the source that the entity is taken: called once its Transaction is kept, or if it was kept before.

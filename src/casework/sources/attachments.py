@@ -43,9 +43,7 @@ class FolderAttachments:
         Raises:
             OSError: it cannot be written: the disk is full, or the folder may not be written to.
         """
-        digest = hashlib.sha256(content).hexdigest()
-        await asyncio.to_thread(self._write, digest, content)
-        return f"sha256:{digest}"
+        return await asyncio.to_thread(self._kept, content)
 
     async def read(self, reference: str) -> bytes:
         """What was kept.
@@ -71,6 +69,11 @@ class FolderAttachments:
 
     def _place(self, digest: str) -> Path:
         return Path(self.path) / digest[:2] / digest
+
+    def _kept(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._write(digest, content)
+        return f"sha256:{digest}"
 
     def _write(self, digest: str, content: bytes) -> None:
         target = self._place(digest)

@@ -130,11 +130,11 @@ async def test_a_file_that_changes_before_it_is_kept_is_taken_as_it_is_then(box:
     (box / "new").write_bytes(b"new")
     (box / "new").rename(box / "a.txt")
     with pytest.raises(StateError, match="was changed while it was taken"):
-        await FolderOfFiles(made, kept).save_input_entity(entity)
+        await FolderOfFiles(made, kept).prepare_input_entity(entity)
     await made.taken(entity)
     assert (box / "a.txt").read_bytes() == b"new"
     (entity,) = await made.entities()
-    assert (await FolderOfFiles(made, kept).save_input_entity(entity))["size"] == 3
+    assert (await FolderOfFiles(made, kept).prepare_input_entity(entity))["size"] == 3
 
 
 async def test_a_file_that_is_renamed_into_place_is_whole(box: Path) -> None:
@@ -248,4 +248,4 @@ async def test_only_what_was_found_is_kept(box: Path, kept: FolderAttachments) -
     (entity,) = await made.entities()
     assert isinstance(entity, File)
     with pytest.raises(StateError, match="was changed"):
-        await FolderOfFiles(made, kept).save_input_entity(replace(entity, sha256="0" * 64))
+        await FolderOfFiles(made, kept).prepare_input_entity(replace(entity, sha256="0" * 64))

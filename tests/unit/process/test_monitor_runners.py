@@ -143,7 +143,7 @@ class Unreachable(Emitter):
     async def claim(self, status: str, into: str) -> int:
         raise StoreUnavailableError("away")
 
-    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
+    async def take_in(self, into: str, key: str | None, save: Save, **more: Any) -> bool:
         await save(UUID(int=1), "a connection")
         raise StoreUnavailableError("away")
 

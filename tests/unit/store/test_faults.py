@@ -63,6 +63,37 @@ def test_what_would_be_so_again_is_not_retried(error: psycopg.Error) -> None:
     assert not made.retryable
 
 
+OF_STATEMENT = [
+    (errors.UndefinedTable("no relation"), "Create what is missing"),
+    (errors.UndefinedColumn("no column"), "Create what is missing"),
+    (errors.UndefinedFunction("no function"), "Create what is missing"),
+    (errors.InvalidSchemaName("no schema"), "Create what is missing"),
+    (errors.InsufficientPrivilege("permission denied"), "Grant it"),
+    (errors.QueryCanceled("statement timeout"), "Let it do less"),
+    (errors.IdleInTransactionSessionTimeout("idle too long"), "prepare_input_entity"),
+]
+
+
+@pytest.mark.parametrize(("error", "told"), OF_STATEMENT, ids=lambda each: type(each).__name__)
+def test_what_is_the_fault_of_a_statement_is_that_of_whose_it_is(error: psycopg.Error, told: str) -> None:
+    """BP-20: ours is mended by an operator and tried again; a project's own would be tried for ever."""
+    ours, theirs = translate(error), translate(error, theirs=True)
+    assert isinstance(ours, StoreUnavailableError)
+    assert ours.statement
+    assert isinstance(theirs, FatalError)
+    assert told in str(theirs)
+
+
+def test_a_database_that_is_away_is_nobodys_fault() -> None:
+    """BP-20: whose statement ever it was that met it."""
+    of_statement = {type(error) for error, _ in OF_STATEMENT}
+    for error in PASSING:
+        if type(error) not in of_statement:
+            made = translate(error, theirs=True)
+            assert isinstance(made, StoreUnavailableError)
+            assert not made.statement
+
+
 @pytest.mark.parametrize("error", [errors.UniqueViolation("twice"), errors.CheckViolation("stays so")])
 def test_broken_rule_is_a_conflict(error: psycopg.Error) -> None:
     """DA-25. A row that may not be written is a conflict."""

@@ -17,20 +17,24 @@ from itertools import groupby
 from uuid import UUID
 
 from casework.durable.monitor_contracts import MonitorPoll, PollReport
-from casework.errors import RetryableError, StoreUnavailableError
+from casework.errors import FatalError, RetryableError, StoreUnavailableError
 from casework.ids import derived_id
 from casework.process.failures import Spot, error_entity
 from casework.process.identities import claim_id, monitor_owner
 from casework.process.lines import MONITOR, Line
-from casework.process.monitor_runners import Emitter, Save
+from casework.process.monitor_runners import Emitter, Prepare, Save
 from casework.process.transactions import Transaction, begin
 from casework.store.database import Database
 from casework.store.processes import claims, intake
-from casework.store.processes.intake import InputErrorRow
+from casework.store.processes.intake import InputErrorRow, LostError
 from casework.values import dumps, shortened
 
 TIME_S = 240.0
 """Seconds after which a poll takes nothing more: what is left is the next one's."""
+PREPARE_S = 45.0
+"""Seconds beyond those that an entity may take before it is saved: then the poll's activity has some left."""
+TRIES = 2
+"""How often an entity is saved whose connection breaks, while others live."""
 AT_ONCE = 8
 """Trays that are started at one time."""
 BATCH = 5_000
@@ -123,8 +127,18 @@ class StoreEmitter(Emitter):
             self._emitted(tray)
         return sum(map(len, taken))
 
-    async def take_in(self, into: str, key: str | None, save: Save, *, business_key: str | None = None) -> bool:
+    async def take_in(
+        self,
+        into: str,
+        key: str | None,
+        save: Save,
+        *,
+        business_key: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> bool:
         """The row, what `save` writes and the data it gives, in one database transaction."""
+        if prepare is not None and not await self._prepared(key, prepare):
+            return self._came_before()
         if self._filling is not None and self._filling.into != into:
             await self._fill_up()
         self._entities += 1
@@ -138,11 +152,9 @@ class StoreEmitter(Emitter):
             tenant=self._tenant,
             process=self._process,
         )
-        async with self._db.transaction() as conn:
-            whole = await intake.take_in(conn, made, save, self._by, now, business_key=business_key)
+        whole = await self._kept(made, save, business_key)
         if whole is None:
-            self.report = replace(self.report, repeated=self.report.repeated + 1)
-            return False
+            return self._came_before()
         self.report = replace(self.report, taken_in=self.report.taken_in + 1)
         if self._filling is None:
             self._free -= 1
@@ -151,6 +163,50 @@ class StoreEmitter(Emitter):
         if len(self._filling.uuids) == self._line.process.tray_size:
             await self._fill_up()
         return True
+
+    async def _prepared(self, key: str | None, prepare: Prepare) -> bool:
+        """Let what takes long be done; False where the key has come before, and nothing is called.
+
+        Raises:
+            TimeoutError: it takes longer than the poll may.
+        """
+        if key is not None:
+            async with self._db.transaction() as conn:
+                if await intake.has_come(conn, self._tenant, key):
+                    return False
+        left = self._until + PREPARE_S - time.monotonic()
+        try:
+            async with asyncio.timeout(left) as limit:
+                await prepare()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"The entity was not prepared within {left:.0f} seconds. Is its store slow?") from None
+        return True
+
+    async def _kept(self, made: Transaction, save: Save, business_key: str | None) -> Transaction | None:
+        """Once more where the connection broke: then it is the entity's fault, if the database is there.
+
+        Raises:
+            FatalError: so it is.
+            Exception: as `intake.take_in`.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                async with self._db.transaction() as conn:
+                    return await intake.take_in(conn, made, save, self._by, made.start_time, business_key=business_key)
+            except LostError as error:
+                await self._db.ping()
+                if not left:
+                    raise FatalError(
+                        f"The connection broke {TRIES} times while the entity was saved, and the database is there: "
+                        f"{error} Do what is slow in `prepare_input_entity`: a transaction that is silent is ended."
+                    ) from error
+        raise AssertionError
+
+    def _came_before(self) -> bool:
+        self.report = replace(self.report, repeated=self.report.repeated + 1)
+        return False
 
     async def refuse(self, key: str | None, error: Exception) -> None:
         """A row of its own: there is no Transaction of it."""
@@ -187,7 +243,7 @@ class StoreEmitter(Emitter):
 
     async def failed(self, error: Exception) -> None:
         """The poll itself has failed; what it has emitted goes on its way."""
-        if isinstance(error, StoreUnavailableError):
+        if isinstance(error, StoreUnavailableError) and not error.statement:
             raise error
         await self.refuse(None, error)
         self.report = replace(self.report, failure=shortened(str(error) or type(error).__name__, 500))

@@ -12,7 +12,7 @@ from casework.process.failures import Spot, error_entity
 from casework.process.identities import claim_id, monitor_owner
 from casework.process.lines import MONITOR, Line
 from casework.process.local.store import LocalStore
-from casework.process.monitor_runners import Emitter, Save
+from casework.process.monitor_runners import Emitter, Prepare, Save
 from casework.process.transactions import Transaction, begin
 
 TENANT = "default"
@@ -57,10 +57,13 @@ class LocalEmitter(Emitter):
         save: Save,
         *,
         business_key: str | None = None,  # noqa: ARG002  # one tray is walked at a time, so no limit is met
+        prepare: Prepare | None = None,
     ) -> bool:
         """What `save` writes is its own affair: nothing is undone here."""
         if key in self.store.keys:
             return False
+        if prepare is not None:
+            await prepare()
         uuid = self.new_id()
         data = await save(uuid, None)
         made = begin(self.line.statuses, into, uuid=uuid, at=self.now, data=data, natural_key=key)

@@ -39,7 +39,7 @@ class FolderOfFiles(InputMonitorTask[Entity]):
         """
         return await self.folder.entities()
 
-    async def save_input_entity(self, entity: Entity) -> Mapping[str, Any]:
+    async def prepare_input_entity(self, entity: Entity) -> Any:
         """Keep the content; gives the data.
 
         Raises:
@@ -53,6 +53,10 @@ class FolderOfFiles(InputMonitorTask[Entity]):
                 return {"file": _shown(file.name), "sha256": file.sha256, "row": number, "values": dict(values)}
             case File():
                 return await self._kept(entity)
+
+    async def save_input_entity(self, entity: Entity) -> Mapping[str, Any]:  # noqa: ARG002  # all is prepared
+        """The data."""
+        return dict(self.prepared)
 
     async def acknowledge_input_entity(self, entity: Entity) -> None:
         """Move the file, if that is set and this was the last of it."""

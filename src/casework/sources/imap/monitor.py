@@ -34,10 +34,14 @@ class ImapMailbox(InputMonitorTask[Letter]):
         """
         return await self.mailbox.letters()
 
-    async def save_input_entity(self, entity: Letter) -> Mapping[str, Any]:
+    async def prepare_input_entity(self, entity: Letter) -> Any:
         """Keep attachments and original; gives the data."""
         original = entity.original if self.mailbox.settings.keep_original else None
         return await mail_data(entity.mail, self.attachments, original)
+
+    async def save_input_entity(self, entity: Letter) -> Mapping[str, Any]:  # noqa: ARG002  # all is prepared
+        """The data."""
+        return dict(self.prepared)
 
     async def acknowledge_input_entity(self, entity: Letter) -> None:
         """Mark or move the mail."""

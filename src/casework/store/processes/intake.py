@@ -14,7 +14,7 @@ from uuid import UUID
 
 import psycopg
 
-from casework.errors import RetryableError
+from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
 from casework.process import Transaction
 from casework.process.failures import ErrorType, Severity
 from casework.process.monitor_runners import Save
@@ -26,6 +26,10 @@ from casework.store.lent import lent
 from casework.store.processes import transactions
 
 _SQL = queries.load("intake")
+
+
+class LostError(StoreUnavailableError):
+    """The connection broke while somebody else's code had it, which may have been silent on it for too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ async def take_in(
     None where its natural key was there already: nothing is written, and `save` is not called.
 
     Raises:
-        StoreUnavailableError, ConflictError, FatalError: a statement of `save` failed, as `Database.transaction`.
+        LostError: the connection broke while `save` had it.
+        StoreUnavailableError: the database cannot be reached.
+        ConflictError, FatalError: a statement of `save` was refused, or cannot be run.
         Exception: whatever `save` raises. The caller rolls back.
     """
     process = made.process or ""
@@ -63,15 +69,27 @@ async def take_in(
     try:
         async with lent(conn) as connection:
             data = await save(made.uuid, connection)
+    except psycopg.Error as error:
+        raise _of_save(conn, error) from error
     except RetryableError as error:
         if isinstance(error.__cause__, psycopg.Error):
-            raise translate(error.__cause__) from error
+            raise _of_save(conn, error.__cause__) from error
         raise
     if not data:
         return made
     whole = changed(made, **data)
     await transactions.write(conn, made, whole, process, by, at)
     return whole
+
+
+def _of_save(conn: Connection, error: psycopg.Error) -> CaseworkError:
+    made = translate(error, theirs=True)
+    return LostError(str(made)) if conn.closed and isinstance(made, StoreUnavailableError) else made
+
+
+async def has_come(conn: Connection, tenant: str, natural_key: str) -> bool:
+    """Whether there is a Transaction with this natural key."""
+    return bool(await queries.value(conn, _SQL["has_come"], {"tenant": tenant, "natural_key": natural_key}))
 
 
 async def claim_made(

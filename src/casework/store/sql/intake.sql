@@ -1,3 +1,7 @@
+-- name: has_come
+select exists (
+    select from process_ops.transactions where tenant = %(tenant)s and natural_key = %(natural_key)s)
+
 -- The same guard as that of a claim by status: what another has taken, or a task has seen, is passed over.
 -- name: claim_made
 with taken as (
