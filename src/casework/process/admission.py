@@ -93,6 +93,11 @@ def _tray(line: Line) -> Iterator[str]:
     per_key = line.process.max_per_key
     if per_key is not None and (type(per_key) is not int or per_key < 1):
         yield f"max_per_key is {per_key!r:.60}. Give a whole number from 1, or None for no limit."
+    elif per_key is not None and issubclass(line.process.monitor, InputMonitorTask):
+        yield (
+            f"max_per_key is {per_key}, and Monitor {line.process.monitor.__name__} takes in what comes, whatever its "
+            "key. Set it on the process that claims Transactions by status."
+        )
     for spec in line.specs.values():
         if spec.alone and size != 1:
             yield (

@@ -20,14 +20,14 @@ from casework.durable.monitor_contracts import MonitorPoll, PollReport
 from casework.errors import FatalError, RetryableError, StoreUnavailableError
 from casework.ids import derived_id
 from casework.process.failures import Spot, error_entity
-from casework.process.identities import claim_id, monitor_owner
+from casework.process.identities import claim_id, monitor_owner, refusal_id
 from casework.process.lines import MONITOR, Line
 from casework.process.monitor_runners import Emitter, Prepare, Save
 from casework.process.transactions import Transaction, begin
 from casework.store.database import Database
 from casework.store.processes import claims, intake
 from casework.store.processes.intake import InputErrorRow, LostError
-from casework.values import dumps, shortened
+from casework.values import shortened
 
 TIME_S = 240.0
 """Seconds after which a poll takes nothing more: what is left is the next one's."""
@@ -222,9 +222,8 @@ class StoreEmitter(Emitter):
             failed=now,
             environment=os.environ,
         )
-        same = dumps([key, told.code, None if key is not None else told.short])
         row = InputErrorRow(
-            uuid=derived_id(monitor_owner(self._tenant, self._process), same, "input_error"),
+            uuid=refusal_id(monitor_owner(self._tenant, self._process), key, told.code, told.short),
             process=self._process,
             monitor_class=self._by,
             natural_key=None if key is None else shortened(key, 500),

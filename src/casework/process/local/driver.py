@@ -63,6 +63,7 @@ class LocalProject:
         self.lines: dict[str, Line] = admit_all(self.processes, self.statuses)
         self._injector: Injector = injector(users_of(self.lines.values()), self.modules)
         self._polls: dict[str, int] = {}
+        self._waiting: list[LocalTray] = []
         self._made = 0
 
     async def __aenter__(self) -> LocalProject:
@@ -76,10 +77,13 @@ class LocalProject:
     def add(self, status: str, data: Mapping[str, Any] | None = None, **more: Any) -> UUID:
         """Put a Transaction into the store in any status that there is; gives its id.
 
+        `more` are its further fields, and `business_key`, what limits of concurrency count by.
+
         Raises:
             ProcessDeclarationError: there is no such status.
         """
         self.statuses.check_known(status)
+        business_key = more.pop("business_key", None)
         uuid = more.pop("uuid", None) or self._new_id()
         self.store.put(
             Transaction(uuid=uuid, status=status, start_time=self.clock, data=dict(data or {}), **more),
@@ -87,6 +91,7 @@ class LocalProject:
             "add",
             self.clock,
         )
+        self.store.business_keys |= {} if business_key is None else {uuid: business_key}
         return uuid
 
     async def run(self, name: str, config: MonitorConfig | None = None, *, polls: int | None = 1) -> MonitorEnd:
@@ -150,8 +155,21 @@ class LocalProject:
         for tray in emitter.trays:
             claim = tray[0].claim_id
             assert claim is not None
-            await LocalTray(hands, line, claim, tray).to_end()
+            self._waiting.append(LocalTray(hands, line, claim, tray))
+        await self._walk()
         return sum(map(len, emitter.trays))
+
+    async def _walk(self) -> None:
+        """Walk all trays, in the order of their claims, until none goes on; those that wait for others stay.
+
+        A task may run a process itself: the trays that are being walked are not to be found meanwhile.
+        """
+        trays, self._waiting = self._waiting, []
+        goes_on = True
+        while goes_on:
+            waiting = [tray for tray in trays if not await tray.walk()]
+            goes_on, trays = bool(waiting) and len(waiting) < len(trays), waiting
+        self._waiting += trays
 
     def _new_id(self) -> UUID:
         self._made += 1

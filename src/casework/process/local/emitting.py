@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from casework.ids import derived_id
 from casework.process.failures import Spot, error_entity
-from casework.process.identities import claim_id, monitor_owner
+from casework.process.identities import claim_id, monitor_owner, refusal_id
 from casework.process.lines import MONITOR, Line
 from casework.process.local.store import LocalStore
 from casework.process.monitor_runners import Emitter, Prepare, Save
@@ -42,8 +41,10 @@ class LocalEmitter(Emitter):
 
     async def claim(self, status: str, into: str) -> int:
         """One tray."""
-        claim = self._claim(len(self.trays) + 1)
-        found = self.store.claim(status, into, claim, self.line.process.tray_size)
+        claim, process = self._claim(len(self.trays) + 1), self.line.process
+        found = self.store.claim(
+            status, into, claim, process.tray_size, process=process.name, per_key=process.max_per_key
+        )
         if found:
             self._put(*found)
             self.trays.append(found)
@@ -56,7 +57,7 @@ class LocalEmitter(Emitter):
         key: str | None,
         save: Save,
         *,
-        business_key: str | None = None,  # noqa: ARG002  # one tray is walked at a time, so no limit is met
+        business_key: str | None = None,
         prepare: Prepare | None = None,
     ) -> bool:
         """What `save` writes is its own affair: nothing is undone here."""
@@ -71,21 +72,28 @@ class LocalEmitter(Emitter):
         if not self._filling or len(self.trays[-1]) == self.line.process.tray_size:
             self.trays.append([])
         self._filling = True
-        made = replace(made, claim_id=self._claim(len(self.trays)))
+        made = replace(made, claim_id=self._claim(len(self.trays)), process=self.line.process.name)
+        self.store.business_keys |= {} if business_key is None else {made.uuid: business_key}
         self._put(made)
         self.trays[-1].append(made)
         return True
 
-    async def refuse(self, key: str | None, error: Exception) -> None:  # noqa: ARG002  # an Emitter
-        """An error of no Transaction."""
-        number = len(self.store.errors) + 1
-        name, uuid = self.line.process.name, self.new_id()
-        spot = Spot(name, MONITOR, derived_id(monitor_owner(TENANT, name), f"entity.{number}"))
-        nobody = Transaction(uuid=uuid, status="", start_time=self.now)
+    async def refuse(self, key: str | None, error: Exception) -> None:
+        """An error of no Transaction; a repeat takes the place of the one before."""
+        name = self.line.process.name
+        owner = monitor_owner(TENANT, name)
+        nobody = Transaction(uuid=owner, status="", start_time=self.now)
         times = {"started": self.now, "failed": self.now}
-        self.store.errors.append(
-            error_entity(error, nobody, spot, root=uuid, attempt=1, environment=self.environment, **times)
+        told = error_entity(
+            error,
+            nobody,
+            Spot(name, MONITOR, owner),
+            root=owner,
+            attempt=1,
+            environment=self.environment,
+            **times,
         )
+        self.store.refused(replace(told, uuid=refusal_id(owner, key, told.code, told.short)))
 
     def _claim(self, tray: int) -> UUID:
         return claim_id(monitor_owner(TENANT, self.line.process.name), self.poll, tray)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from uuid import UUID
 
 from casework.process.failures import ErrorEntity
@@ -54,6 +56,10 @@ class LocalStore:
     keys: set[str] = field(default_factory=set)
     by_hand: set[UUID] = field(default_factory=set)
     """Those that were completed by hand."""
+    clones: dict[UUID, UUID] = field(default_factory=dict)
+    """Of each that was cloned the one that took its place."""
+    business_keys: dict[UUID, str] = field(default_factory=dict)
+    """What limits of concurrency count by."""
     _arrived: dict[UUID, list[UUID]] = field(default_factory=dict)
 
     def put(self, transaction: Transaction, process: str, by: str, at: datetime) -> None:
@@ -69,13 +75,44 @@ class LocalStore:
         now = self.transactions[claimed.uuid]
         return now if (now.status, now.claim_id) == (claimed.status, claimed.claim_id) else None
 
-    def claim(self, status: str, into: str, claim_id: UUID, most: int) -> list[Transaction]:
-        """Take up to `most` Transactions that wait in `status`: by priority, due time and age."""
+    def claim(
+        self, status: str, into: str, claim_id: UUID, most: int, *, process: str, per_key: int | None = None
+    ) -> list[Transaction]:
+        """Take up to `most` Transactions that wait in `status`: by priority, due time and age.
+
+        No more than `per_key` of one business key are in trays of `process` then.
+        """
         waiting = [each for each in self.transactions.values() if each.status == status and each.claim_id is None]
         if status == HAS_ERROR:
             waiting = [each for each in waiting if self._error_claims(each.uuid) < ERROR_CLAIMS]
         waiting.sort(key=lambda each: (-each.priority, each.due_time or _LAST, each.start_time))
-        return [replace(each, status=into, claim_id=claim_id) for each in waiting[:most]]
+        free = waiting if per_key is None else self._within(waiting, process, per_key)
+        return [
+            replace(each, status=into, claim_id=claim_id, process=process, task=None) for each in islice(free, most)
+        ]
+
+    def _within(self, waiting: list[Transaction], process: str, per_key: int) -> Iterator[Transaction]:
+        """Those that their business keys have room for."""
+        taken = Counter(
+            self.business_keys.get(each.uuid)
+            for each in self.transactions.values()
+            if each.process == process and each.claim_id is not None and each.end_time is None
+        )
+        for each in waiting:
+            key = self.business_keys.get(each.uuid)
+            if key is None or taken[key] < per_key:
+                taken[key] += 1
+                yield each
+
+    def refused(self, told: ErrorEntity) -> None:
+        """Keep the error of an entity, in the place of the same one before."""
+        self.errors[:] = [each for each in self.errors if each.uuid != told.uuid] + [told]
+
+    def cloned(self, failed: UUID, clone: UUID) -> None:
+        """A clone has taken the place of a failed one."""
+        self.clones[failed] = clone
+        if failed in self.business_keys:
+            self.business_keys[clone] = self.business_keys[failed]
 
     def _error_claims(self, uuid: UUID) -> int:
         """How often an Error process has claimed it since it last was in no error."""
@@ -94,10 +131,15 @@ class LocalStore:
                 come.append(transaction.uuid)
 
     def family(self, transaction: Transaction) -> Family:
-        """The children of a Transaction, and which of them have come to the join, in the order of their split."""
-        children = [each for each in self.transactions.values() if each.parent_uuid == transaction.uuid]
+        """The children of a Transaction, and which of them have come to the join, in the order of their split.
+
+        One that was cloned counts by its clone.
+        """
+        born = [each for each in self.transactions.values() if each.parent_uuid == transaction.uuid]
+        children = [each for each in born if each.uuid not in self.clones]
         come = set(self._arrived.get(transaction.uuid, ()))
-        return Family(len(children), tuple(each for each in children if each.uuid in come))
+        arrived, away = (tuple(each for each in children if (each.uuid in come) is wanted) for wanted in (True, False))
+        return Family(len(children), arrived, away)
 
     def root(self, transaction: Transaction) -> UUID:
         """The Transaction that it was split from in the first place, or itself."""

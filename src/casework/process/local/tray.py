@@ -20,12 +20,28 @@ from casework.process.policies import ErrorPolicy, Next, nearest
 from casework.process.remedies import remedied
 from casework.process.tasks import (
     JoinTask,
+    Kind,
     Task,
     TaskContext,
     TransactionalTask,
 )
 from casework.process.transactions import Transaction, failed, moved
-from casework.process.walk import Again, Due, Entry, GiveUp, Left, Parted, Passed, Result, Work, advance, due, enter
+from casework.process.walk import (
+    Again,
+    Due,
+    Entry,
+    GiveUp,
+    Left,
+    Parted,
+    Passed,
+    Result,
+    TrayState,
+    Waits,
+    Work,
+    advance,
+    due,
+    enter,
+)
 from casework.process.working import Family, Reads, Worked
 
 
@@ -52,20 +68,34 @@ class LocalTray:
         self._line = line
         self._claim = claim_id
         self._held = {each.uuid: each for each in claimed}
+        self._state: TrayState | None = None
 
-    async def to_end(self) -> None:
-        """Walk until nothing is due; then let go of what is left."""
+    async def walk(self) -> bool:
+        """Walk until nothing is due, and let go of what is left; or until what is due waits for other trays: False.
+
+        Called again it looks for those first, and goes on.
+        """
+        shape = self._line.shape
+        if self._state is None:
+            self._state = enter(shape, await self._entries())
+        looked = False
+        while (pending := due(shape, self._state)) is not None:
+            waits = isinstance(pending, Work) and pending.waited
+            if waits and looked:
+                return False
+            looked = waits
+            self._state = advance(shape, self._state, await self._results(pending))
+        self._let_go()
+        return True
+
+    async def _entries(self) -> list[Entry]:
         entries = []
         for each in self._held.values():
             to = self._line.route(MONITOR, record_of(each))
             self._seen(MONITOR, to, each.uuid)
             entries.append(Entry(each.uuid, to, each.parent_uuid, each.skip_until))
             await self._skipped(each)
-        shape = self._line.shape
-        state = enter(shape, entries)
-        while (pending := due(shape, state)) is not None:
-            state = advance(shape, state, await self._results(pending))
-        self._let_go()
+        return entries
 
     async def _skipped(self, transaction: Transaction) -> None:
         """Tell the tasks that it passes over, where it goes on at a later one."""
@@ -91,6 +121,8 @@ class LocalTray:
             return Left("its status or claim was changed from outside the tray")
         if transaction.status in self._line.statuses.terminal:
             return Left(f"it is {transaction.status}, and nothing of it can be changed")
+        if self._waits(work, transaction):
+            return Waits()
         started = self._hands.instant()
         try:
             if work.station == FINALIZER:
@@ -99,6 +131,13 @@ class LocalTray:
             return await self._worked(work, self._line.specs[work.station], transaction)
         except Exception as error:  # noqa: BLE001  # whatever a task raises is its Transaction's failure
             return self._failed(work, transaction, error, started)
+
+    def _waits(self, work: Work, transaction: Transaction) -> bool:
+        """Whether it stands at a join, and a child of it can still come in another tray."""
+        if self._line.shape.kinds.get(work.station) is not Kind.JOIN:
+            return False
+        away = self._hands.store.family(transaction).away
+        return any(self._line.may_bring(child, self._claim) for child in away)
 
     async def _worked(self, work: Work, spec: TaskSpec, transaction: Transaction) -> Result:
         if transaction.skip_until == spec.name:
@@ -138,8 +177,10 @@ class LocalTray:
             lines=hands.lines.values(),
             at=hands.instant(),
         )
-        for each in (ended.transaction, *([ended.clone] if ended.clone else [])):
-            self._put(each, spec.name)
+        self._put(ended.transaction, spec.name)
+        if ended.clone is not None:
+            self._put(ended.clone, spec.name)
+            hands.store.cloned(ended.transaction.uuid, ended.clone.uuid)
         if ended.by_hand:
             hands.store.by_hand.add(ended.transaction.uuid)
         return Left(f"it was ended by {made.remedy.answer}")
