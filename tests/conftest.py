@@ -10,7 +10,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -31,7 +34,27 @@ hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile("steady")
 
+MEMORY = Path("/dev/shm")
+ROOM_BYTES = 4 * 2**30
+
 pytest_plugins = ["casework.testing.plugin", "pytester"]
+
+
+def pytest_configure() -> None:
+    """Put temporary folders into memory, where the system has a file system there with room.
+
+    A test's database is some 500 files, and to make and drop them on a disk takes more than most tests do themselves.
+    What is written there outlives a killed process as on a disk; that it outlives the machine is tested nowhere.
+    """
+    if _takes_folders(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def _takes_folders(place: Path) -> bool:
+    """Whether `place` is a folder where we may write and run programs, with `ROOM_BYTES` free."""
+    if not os.access(place, os.R_OK | os.W_OK | os.X_OK) or shutil.disk_usage(place).free < ROOM_BYTES:
+        return False
+    return not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
 @pytest.fixture(scope="session")
