@@ -44,6 +44,14 @@ async def a_tray(house: House, _: Path) -> str:
         return await _walked(here)
 
 
+async def a_tray_that_looks_ahead(house: House, _: Path) -> str:
+    """Three tasks and the Finalizer in one activity; the last of them fails one, and is asked for the others."""
+    async with yard(house, project(process(plain("a"), plain("b"), Odd, tray_size=9))) as here:
+        for data in ({}, {"always": True}):
+            await here.add(data)
+        return await _walked(here)
+
+
 async def a_tray_with_families(house: House, _: Path) -> str:
     """Splits and joins, and a failed child that takes its siblings along."""
     async with yard(house, project(process(Split, Odd, Join, plain("last"), tray_size=2))) as here:
@@ -80,4 +88,4 @@ async def a_tray_rolled_over(house: House, _: Path) -> str:
         return await _walked(here)
 
 
-ALL = (a_tray, a_tray_with_families, a_tray_that_waits_at_a_join, a_tray_rolled_over)
+ALL = (a_tray, a_tray_that_looks_ahead, a_tray_with_families, a_tray_that_waits_at_a_join, a_tray_rolled_over)

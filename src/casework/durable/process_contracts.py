@@ -66,6 +66,8 @@ class TrayStart:
     roll_over_events: int = 4_000
     roll_over_bytes: int = 4_000_000
     carried: TrayCarried | None = None
+    ahead: tuple[str, ...] = ()
+    """Stations whose work may be done with that of the one before, in one activity."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,24 @@ class TrayEnd:
 
 
 @dataclass(frozen=True)
+class Visit:
+    """A visit of a station, from 1."""
+
+    station: str
+    visit: int
+
+    @property
+    def path(self) -> str:
+        """As `TrayWork.path`."""
+        return f"{self.station}.{self.visit}"
+
+
+@dataclass(frozen=True)
 class TrayWork:
     """A station's work on some Transactions of a tray, or a part of it.
 
-    `attempt` is that of the error policy, from 1.
+    `attempt` is that of the error policy, from 1. `ahead` are the visits that follow, as long as all Transactions pass
+    to each of them: what is done of these is told too.
     """
 
     tenant: str
@@ -90,6 +106,7 @@ class TrayWork:
     visit: int
     attempt: int
     standing: tuple[Standing, ...]
+    ahead: tuple[Visit, ...] = ()
 
     @property
     def path(self) -> str:
@@ -118,9 +135,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TrayReply:
-    """The outcomes of a TrayWork or a GiveUpTray: each of its Transactions stands in one."""
+    """The outcomes of a TrayWork or a GiveUpTray: each of its Transactions stands in one.
+
+    `ahead` are those of the first visits of `TrayWork.ahead`, as far as they came.
+    """
 
     outcomes: tuple[Outcome, ...]
+    ahead: tuple[tuple[Outcome, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from casework.durable.client import CALL_TIMEOUT
 from casework.durable.process_contracts import TRAY_WORKFLOW, TrayStart, standing
 from casework.errors import ExpressionError, InputError, ProcessDeclarationError
-from casework.process.lines import MONITOR, Line, record_of
+from casework.process.lines import FINALIZER, MONITOR, Line, record_of
+from casework.process.tasks import Kind
 from casework.process.transactions import Transaction
 from casework.process.walk import Entry
 from casework.settings import HistorySettings
@@ -45,7 +46,14 @@ def tray_start(line: Line, claimed: Sequence[Transaction], bounds: HistorySettin
         deadlines_ms={name: math.ceil(spec.timeout * 1000) for name, spec in line.specs.items()},
         roll_over_events=bounds.roll_over_events,
         roll_over_bytes=bounds.roll_over_bytes,
+        ahead=tuple(name for name in line.stations if quick(line, name)),
     )
+
+
+def quick(line: Line, station: str) -> bool:
+    """Whether its work may be done with that of the station before: it is the platform's own, or acts on rows alone."""
+    spec = line.specs.get(station)
+    return station == FINALIZER if spec is None else spec.computes or spec.kind is Kind.TRANSACTIONAL
 
 
 async def start_tray(client: Client, start: TrayStart, task_queue: str) -> bool:

@@ -24,7 +24,10 @@ T = TypeVar("T", bound=Task)
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """A registered Task. `repeat` is why a plain one is safe to repeat, None for kinds that are so by themselves."""
+    """A registered Task. `repeat` is why a plain one is safe to repeat, None for kinds that are so by themselves.
+
+    `computes`: it is a plain one that has no effects.
+    """
 
     name: str
     cls: type[Task]
@@ -33,6 +36,7 @@ class TaskSpec:
     repeat: Repeat | None = None
     timeout: float = 60.0
     errors: ErrorPolicy | None = None
+    computes: bool = False
 
     @property
     def alone(self) -> bool:
@@ -52,8 +56,9 @@ def bot_task(
     """Register a class of one of the kinds in `casework.process.tasks` under a stable `name`.
 
     A plain Task with effects says by `repeat` why it is safe to repeat, as a tool does; `effects=False` says that it
-    has none outside the database. `version` belongs to the stored result. `timeout` is the deadline for one
-    Transaction, in seconds. `errors` goes before the policies of process and project.
+    has none at all: it only computes, or reads, and is done again where nobody knows whether it was. `version` belongs
+    to the stored result. `timeout` is the deadline for one Transaction, in seconds. `errors` goes before the policies
+    of process and project.
 
     Raises:
         ProcessDeclarationError: the class or its declaration does not hold; says what to change.
@@ -67,7 +72,7 @@ def bot_task(
             raise _refused(name, f"timeout is {timeout!r}. Give seconds above 0, at most {TIMEOUT_LIMIT:.0f}.")
         if not isinstance(version, str) or not version.strip():
             raise _refused(name, f"version is {version!r}. Give a text, as in version='2'.")
-        setattr(cls, _SPEC, TaskSpec(name, cls, cls.kind, version, kind, timeout, errors))
+        setattr(cls, _SPEC, TaskSpec(name, cls, cls.kind, version, kind, timeout, errors, not effects))
         return cls
 
     return register

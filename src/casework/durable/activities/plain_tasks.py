@@ -33,7 +33,7 @@ class PlainStation(Station):
 
     def __init__(self, services: Services, work: TrayWork, line: Line, now: Callable[[], datetime]) -> None:
         super().__init__(services, work, line, now)
-        self._begin: Together[TaskStep, Begun] = Together(self._begun)
+        self.claimed: Together[TaskStep, Begun] = Together(self._begun)
         self._end: Together[TaskEnd, Ended] = Together(self._ended)
 
     async def work(self, item: Item) -> Outcome:
@@ -41,7 +41,7 @@ class PlainStation(Station):
         if (other := self.not_ours(item)) is not None:
             return other
         step, at, since = self.step(item), self.now(), time.monotonic()
-        begun = await self._begin(step)
+        begun = await self.claimed(step)
         if (known := self.met(item, begun)) is not None:
             return known
         place = f"{step.path}/{item.uuid}"
@@ -51,12 +51,12 @@ class PlainStation(Station):
         except BaseException as error:
             if leaves(error) or isinstance(error, _OvertakenError):
                 raise
-            outcome, end = await self._failure(step, begun, error, at)
+            outcome, end = await self.failure_of(step, begun, error, at)
         fault_point("acted", place)
         try:
-            return await self._written(item, outcome, end)
+            return await self.written(item, outcome, end)
         except (ConflictError, FatalError) as error:  # what the Task made of it cannot be a row
-            return await self._written(item, *await self._failure(step, begun, error, at))
+            return await self.written(item, *await self.failure_of(step, begun, error, at))
 
     async def _act(self, step: TaskStep, begun: Begun, at: datetime, since: float) -> Worked:
         """Let the Task act, or find that it has."""
@@ -69,7 +69,7 @@ class PlainStation(Station):
                 return found
             if self.spec.repeat is Repeat.VERIFY or time.monotonic() - since > HELD_UP_S:
                 await self._check(step, begun)
-            return await worked(task, transaction, ctx, self.services.app.statuses, Reads(_no_family, _no_errors))
+            return await worked(task, transaction, ctx, self.services.app.statuses, Reads(no_family, no_errors))
 
     async def _found(self, task: Task, transaction: Transaction, ctx: TaskContext) -> Worked | None:
         """What an earlier attempt has done, where the Task can tell."""
@@ -92,9 +92,10 @@ class PlainStation(Station):
         if current != begun.attempt:
             raise _OvertakenError(f"attempt {begun.attempt} of {step.path} is not the current one: it does not act")
 
-    async def _failure(
+    async def failure_of(
         self, step: TaskStep, begun: Begun, error: BaseException, started: datetime
     ) -> tuple[Outcome, TaskEnd]:
+        """How the step ends by an error of the Task's."""
         before = begun.transaction
         assert before is not None
         root = before.uuid
@@ -104,7 +105,7 @@ class PlainStation(Station):
         entity = self.entity(before, error, root, started)
         return self.failure(step, begun, error, entity)
 
-    async def _written(self, item: Item, outcome: Outcome, end: TaskEnd) -> Outcome:
+    async def written(self, item: Item, outcome: Outcome, end: TaskEnd) -> Outcome:
         """Commit. One that was taken from the tray meanwhile leaves it as it is."""
         met = await self._end(end)
         if met == "overtaken":
@@ -143,9 +144,11 @@ class _OvertakenError(RetryableError):
     """A newer attempt has begun."""
 
 
-async def _no_family(_: Transaction) -> Family:
+async def no_family(_: Transaction) -> Family:
+    """A plain Task joins nothing."""
     return Family(0)
 
 
-async def _no_errors(_: Transaction) -> tuple[()]:
+async def no_errors(_: Transaction) -> tuple[()]:
+    """A plain Task handles none."""
     return ()

@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from casework.durable.activities.services import Services
-from casework.durable.process_contracts import Outcome, TrayWork
+from casework.durable.process_contracts import AT_ONCE, Outcome, TrayWork
 from casework.errors import ExpressionError, ProcessDeclarationError
 from casework.process.declaring import TaskSpec
 from casework.process.failures import ErrorEntity, Spot, error_entity
@@ -62,6 +63,14 @@ class Station(ABC):
         Raises:
             StoreUnavailableError: the database cannot be reached; all is as if nothing had been done.
         """
+
+    async def together(self, items: Sequence[Item]) -> dict[Item, Outcome]:  # noqa: ARG002  # most do nothing so
+        """Do the work on as many as can be done by the same statements; `work` does it on the others.
+
+        Raises:
+            StoreUnavailableError: as `work`.
+        """
+        return {}
 
     @property
     def policy(self) -> ErrorPolicy:
@@ -221,6 +230,25 @@ class Station(ABC):
         if begun.met in ("done", "failed"):
             return told(item.uuid, begun.result)
         return unfit(item.uuid, begun.transaction, self.asked.claim_id)
+
+
+async def at_once(work: Callable[[Item], Awaitable[None]], items: Sequence[Item]) -> None:
+    """Some at once, in their order. What fails as a whole lets those that are under way come to their end."""
+    waiting, faults = deque(items), list[Exception]()
+
+    async def some() -> None:
+        while waiting and not faults:
+            item = waiting.popleft()
+            try:
+                await work(item)
+            except Exception as fault:  # noqa: BLE001  # raised below, when nothing is under way any more
+                faults.append(fault)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(AT_ONCE, len(items))):
+            group.create_task(some())
+    if faults:
+        raise faults[0]
 
 
 def unfit(uuid: UUID, now: Transaction | None, claim: UUID) -> Outcome:

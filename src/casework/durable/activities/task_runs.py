@@ -108,8 +108,8 @@ class RunStation(PlainStation):
         except BaseException as error:
             if leaves(error):
                 raise
-            outcome, end = await self._failure(step, begun, error, at)
-            return TaskRunBegun(outcome=await self._written(item, outcome, end))
+            outcome, end = await self.failure_of(step, begun, error, at)
+            return TaskRunBegun(outcome=await self.written(item, outcome, end))
         fault_point("committed", f"{step.path}/{item.uuid}/begin")
         return TaskRunBegun(outcome=made) if isinstance(made, Outcome) else TaskRunBegun(await self._start(made, step))
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from temporalio import activity
 
 from casework.durable import process_contracts as contracts
+from casework.durable.activities.computing_tasks import ComputingStation
 from casework.durable.activities.error_tasks import ErrorStation
 from casework.durable.activities.operation import operation
 from casework.durable.activities.plain_tasks import PlainStation
 from casework.durable.activities.services import Services
 from casework.durable.activities.skipped import tell_skipped
-from casework.durable.activities.stations import Item, Station
+from casework.durable.activities.stations import Item, Station, at_once
 from casework.durable.activities.transactional_tasks import TransactionalStation
 from casework.durable.activities.unstepped import FinalizerStation, GivenUpStation, GoneStation
 from casework.durable.process_contracts import (
-    AT_ONCE,
     GiveUpTray,
     Outcome,
     ReleaseTray,
@@ -29,7 +29,9 @@ from casework.durable.process_contracts import (
     Standing,
     TrayReply,
     TrayWork,
+    standing,
 )
+from casework.errors import CaseworkError
 from casework.process.lines import FINALIZER
 from casework.process.tasks import Kind
 from casework.store.processes import transactions
@@ -64,7 +66,8 @@ class TrayActivities:
         Raises:
             StoreUnavailableError: the database cannot be reached; what is done is found again.
         """
-        return await self._reply(self._station(work), work.standing)
+        first = await self._reply(self._station(work), work.standing)
+        return replace(first, ahead=tuple([outcomes async for outcomes in self._ahead(work, first.outcomes)]))
 
     @activity.defn(name=contracts.GIVE_UP)
     @operation
@@ -106,9 +109,29 @@ class TrayActivities:
         if line is None or spec is None:
             return GoneStation(services, work, line, self._now)
         if spec.kind is Kind.PLAIN:
-            return PlainStation(services, work, line, self._now)
+            station = ComputingStation if spec.computes else PlainStation
+            return station(services, work, line, self._now)
         kind = ErrorStation if spec.kind is Kind.ERROR else TransactionalStation
         return kind(services, work, line, self._now, self._room)
+
+    async def _ahead(self, work: TrayWork, outcomes: tuple[Outcome, ...]) -> AsyncIterator[tuple[Outcome, ...]]:
+        """The outcomes of the visits that follow, as long as all Transactions pass to the next of them, in order.
+
+        What fails as a whole is left for its own activity, which fails in the same way.
+        """
+        for visit in work.ahead:
+            if not all(each.kind == "passed" and each.held and each.to in ("", visit.station) for each in outcomes):
+                return
+            statuses = {uuid: each.status for each in outcomes for uuid in each.transactions}
+            order = [uuid for each in work.standing for uuid in each.transactions]
+            there = standing((uuid, statuses[uuid]) for uuid in order)
+            following = replace(work, station=visit.station, visit=visit.visit, attempt=1, standing=there, ahead=())
+            try:
+                outcomes = (await self._reply(self._station(following), there)).outcomes
+            except CaseworkError as error:
+                activity.logger.info("%s is left for an activity of its own: %s", visit.path, error)
+                return
+            yield outcomes
 
     async def _reply(self, station: Station, standing: Iterable[Standing]) -> TrayReply:
         items = [Item(uuid, each.status) for each in standing for uuid in each.transactions]
@@ -116,30 +139,23 @@ class TrayActivities:
 
 
 async def _each(station: Station, items: Sequence[Item]) -> list[Outcome]:
-    """Some at once, in their order. What fails as a whole lets those that are under way come to their end."""
-    waiting, made, faults = deque(items), dict[Item, Outcome](), list[Exception]()
+    """As many as can be together, and each of the others for itself."""
+    made = await station.together(items)
 
-    async def some() -> None:
-        while waiting and not faults:
-            item = waiting.popleft()
-            try:
-                made[item] = await station.work(item)
-            except Exception as fault:  # noqa: BLE001  # raised below, when nothing is under way any more
-                faults.append(fault)
+    async def one(item: Item) -> None:
+        made[item] = await station.work(item)
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(AT_ONCE, len(items))):
-            group.create_task(some())
-    if faults:
-        raise faults[0]
+    await at_once(one, [item for item in items if item not in made])
     return [made[item] for item in items]
 
 
 def grouped(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
     """Those that are alike as one, in the order of the first of each; one that was parted stays alone."""
-    made: dict[Outcome, Outcome] = {}
+    firsts: dict[Any, Outcome] = {}
+    members: dict[Any, list[UUID]] = {}
     for each in outcomes:
-        alike = each if each.children else replace(each, transactions=())
-        known = made.get(alike)
-        made[alike] = each if known is None else replace(known, transactions=known.transactions + each.transactions)
-    return tuple(made.values())
+        alike = each.children, each.kind, each.status, each.held, each.to, each.reason, each.takes
+        if alike not in firsts:
+            firsts[alike], members[alike] = each, []
+        members[alike] += each.transactions
+    return tuple(replace(first, transactions=tuple(members[alike])) for alike, first in firsts.items())

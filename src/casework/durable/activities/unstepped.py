@@ -8,7 +8,6 @@ from datetime import datetime
 
 from casework.durable.activities.services import Services
 from casework.durable.activities.stations import Item, Station, told, unfit
-from casework.durable.activities.together import Together
 from casework.durable.process_contracts import GiveUpTray, Outcome, TrayWork
 from casework.errors import CaseworkError, FatalError, StoreUnavailableError
 from casework.graph.problems import unknown
@@ -26,49 +25,60 @@ GIVEN_UP = "given_up"
 class UnsteppedStation(Station):
     """A station whose work is one look at the Transaction, and one write."""
 
-    def __init__(self, services: Services, work: TrayWork, line: Line | None, now: Callable[[], datetime]) -> None:
-        super().__init__(services, work, line, now)
-        self._look: Together[Item, Outcome] = Together(self._looked)
-
     async def work(self, item: Item) -> Outcome:
-        """Look, and write; those that come together in one database transaction."""
-        if (other := self.not_ours(item)) is not None:
-            return other
-        return await self._look(item)
+        """As `together`, for one."""
+        return (await self.together([item]))[item]
 
-    async def _looked(self, items: list[Item]) -> Sequence[Outcome | Exception]:
-        """Together, or one by one where the database refuses a row of one."""
+    async def together(self, items: Sequence[Item]) -> dict[Item, Outcome]:
+        """Look, and write: all in one database transaction, or each in its own where the database refuses a row."""
+        others = {item: other for item in items if (other := self.not_ours(item)) is not None}
+        mine = [item for item in items if item not in others]
         try:
-            made = await self._written(items)
+            return {**others, **(await self._written(mine) if mine else {})}
         except StoreUnavailableError:
             raise
-        except CaseworkError as error:
-            if len(items) == 1:
-                return [error]
-            return [(await self._looked([item]))[0] for item in items]
-        return [made[item] for item in items]
+        except CaseworkError:
+            if len(mine) == 1:
+                raise
+        made = others
+        for item in mine:
+            made |= await self._written([item])
+        return made
 
-    async def _written(self, items: list[Item]) -> dict[Item, Outcome]:
-        """In the order of their ids, as all who lock several do."""
+    async def _written(self, items: Sequence[Item]) -> dict[Item, Outcome]:
         async with self.services.db.transaction() as conn:
-            return {item: await self._one(conn, item) for item in sorted(items, key=lambda item: item.uuid)}
+            found = await transactions.lock_all(conn, self.asked.tenant, [item.uuid for item in items])
+            made = {item: await self._one(conn, item, found.get(item.uuid)) for item in items}
+            await self.flush(conn)
+        return made
 
-    async def _one(self, conn: Connection, item: Item) -> Outcome:
-        found = await transactions.lock(conn, self.asked.tenant, item.uuid)
+    async def _one(self, conn: Connection, item: Item, found: Transaction | None) -> Outcome:
         if (known := await self.known(conn, item)) is not None:
             return known
         expected = (item.status, self.asked.claim_id, None)
         if found is None or (found.status, found.claim_id, found.end_time) != expected:
-            return unfit(item.uuid, found, self.asked.claim_id)
+            return await self.otherwise(conn, item, found)
         return await self.write(conn, found)
 
     async def known(self, conn: Connection, item: Item) -> Outcome | None:  # noqa: ARG002  # for who has a ledger
         """What has come of the Transaction already; its row is held."""
         return None
 
+    async def otherwise(
+        self,
+        conn: Connection,  # noqa: ARG002  # for who looks further
+        item: Item,
+        found: Transaction | None,
+    ) -> Outcome:
+        """What is said of one that is not what the tray takes it for."""
+        return unfit(item.uuid, found, self.asked.claim_id)
+
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Do it to a Transaction that is what the tray takes it for."""
         raise NotImplementedError
+
+    async def flush(self, conn: Connection) -> None:
+        """Write what `write` has left to be written for all at once."""
 
     async def fail(self, conn: Connection, found: Transaction, error: Exception) -> Outcome:
         """The failure of one. It is held whatever the policy says: there is nothing to try again or to pass over."""
@@ -83,6 +93,10 @@ class UnsteppedStation(Station):
 class FinalizerStation(UnsteppedStation):
     """Ends the line: what has the status that is expected gets its next one, and all are let go."""
 
+    def __init__(self, services: Services, work: TrayWork, line: Line | None, now: Callable[[], datetime]) -> None:
+        super().__init__(services, work, line, now)
+        self._ended: list[tuple[Transaction, Transaction]] = []
+
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Set the status, and let go."""
         finalizer = None if self.line is None else self.line.process.finalizer
@@ -91,10 +105,20 @@ class FinalizerStation(UnsteppedStation):
             return await self.fail(conn, found, error)
         if found.status != finalizer.expects:
             return Outcome("passed", (found.uuid,), found.status)
-        at = self.now()
-        after = replace(moved(self.services.app.statuses, found, finalizer.sets, at), claim_id=None, task=None)
-        await transactions.write(conn, found, after, self.asked.process, FINALIZER, at)
+        after = replace(moved(self.services.app.statuses, found, finalizer.sets, self.now()), claim_id=None, task=None)
+        self._ended.append((found, after))
         return Outcome("passed", (found.uuid,), after.status, held=False)
+
+    async def otherwise(self, conn: Connection, item: Item, found: Transaction | None) -> Outcome:
+        """It may be this very tray that has ended it, and its worker was lost before it could tell."""
+        if found is not None and await transactions.was_made_by(conn, found, FINALIZER, self.asked.claim_id):
+            return Outcome("passed", (found.uuid,), found.status, held=False)
+        return unfit(item.uuid, found, self.asked.claim_id)
+
+    async def flush(self, conn: Connection) -> None:
+        """Write what has ended."""
+        ended, self._ended = self._ended, []
+        await transactions.write_all(conn, ended, self.asked.process, FINALIZER, self.now())
 
 
 class GoneStation(UnsteppedStation):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from uuid import UUID
 
-from casework.durable.process_contracts import Outcome, Standing, TrayCarried, TrayStart, standing
+from casework.durable.process_contracts import Outcome, Standing, TrayCarried, TrayStart, Visit, standing
 from casework.errors import StateError
 from casework.process.lines import Shape
 from casework.process.walk import (
@@ -17,6 +17,7 @@ from casework.process.walk import (
     Result,
     TrayState,
     Waits,
+    Work,
     advance,
     due,
     enter,
@@ -53,6 +54,19 @@ class TrayBook:
     def holds(self) -> bool:
         """Whether some bear the claim still."""
         return bool(self._held)
+
+    def ahead(self, work: Work, quick: Container[str]) -> tuple[Visit, ...]:
+        """The visits that follow if all of the Transactions pass, as long as their stations are `quick`."""
+        state, visits = self.state, list[Visit]()
+        while True:
+            behind = Passed(self.shape.behind(visits[-1].station if visits else work.station))
+            if behind.to not in quick:
+                return tuple(visits)
+            state = advance(self.shape, state, dict.fromkeys(work.transactions, behind))
+            following = due(self.shape, state)
+            if not isinstance(following, Work) or following.transactions != work.transactions:
+                return tuple(visits)
+            visits.append(Visit(following.station, following.visit))
 
     def standing(self, uuids: Iterable[UUID]) -> tuple[Standing, ...]:
         """These, as what the next station is to expect."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -28,6 +29,7 @@ from casework.durable.process_contracts import (
     TrayReply,
     TrayStart,
     TrayWork,
+    Visit,
 )
 from casework.durable.workflows.failures import reason_of, store_unavailable, unreadable
 from casework.durable.workflows.operations import StoreWait, activity_id
@@ -58,14 +60,19 @@ class TrayCalls:
         self._start = start
         self._book = book
         self._looks = 0
+        self._known: dict[tuple[str, tuple[UUID, ...]], tuple[Outcome, ...]] = {}
+        """What was done with the work of a station before."""
         self.given_up = 0 if start.carried is None else start.carried.given_up
 
     async def work(self, work: Work) -> list[Outcome]:
         """A station's work on all its Transactions."""
         await self.pause(work)
+        parts = [work.transactions[first : first + TOGETHER] for first in range(0, len(work.transactions), TOGETHER)]
+        known = {part: self._known.pop((work.path, part)) for part in parts if (work.path, part) in self._known}
+        ahead = self._book.ahead(work, self._start.ahead) if len(known) < len(parts) and self._start.ahead else ()
         made: list[Outcome] = []
-        for first in range(0, len(work.transactions), TOGETHER):
-            made += await self._together(work, work.transactions[first : first + TOGETHER])
+        for part in parts:
+            made += known[part] if part in known else await self._together(work, part, ahead)
         return made
 
     async def pause(self, work: Work) -> None:
@@ -81,14 +88,14 @@ class TrayCalls:
         start, there = self._start, self._book.standing(uuids)
         return TrayWork(start.tenant, start.process, start.claim_id, work.station, work.visit, work.attempt, there)
 
-    def seconds(self, work: Work, count: int) -> float:
+    def seconds(self, station: str, count: int) -> float:
         """How long an activity may take over `count` Transactions."""
-        each = self._start.deadlines_ms.get(work.station, TIMEOUT_LIMIT * 1000) / 1000
+        each = self._start.deadlines_ms.get(station, TIMEOUT_LIMIT * 1000) / 1000
         return math.ceil(count / AT_ONCE) * each + SPARE_S
 
-    async def _together(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
+    async def _together(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...] = ()) -> list[Outcome]:
         try:
-            return await self._part(work, uuids)
+            return await self._part(work, uuids, ahead)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
@@ -99,9 +106,13 @@ class TrayCalls:
             made += await self._together(work, (uuid,))
         return made
 
-    async def _part(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
-        asked, seconds = self.asked(work, uuids), self.seconds(work, len(uuids))
-        return list((await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)).outcomes)
+    async def _part(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...]) -> list[Outcome]:
+        asked = replace(self.asked(work, uuids), ahead=ahead)
+        seconds = self.seconds(work.station, len(uuids)) + sum(self.seconds(each.station, len(uuids)) for each in ahead)
+        reply = await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)
+        for visit, outcomes in zip(ahead, reply.ahead, strict=False):
+            self._known[visit.path, uuids] = outcomes
+        return list(reply.outcomes)
 
     async def give_up(self, pending: GiveUp, work: Work | None = None) -> list[Outcome]:
         """Let Transactions fail for a reason of their tray's; what is done of `work` after all counts."""

@@ -9,7 +9,7 @@ Task calls `begin` and `end` in one database transaction, another one each by it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -42,11 +42,11 @@ class TaskStep:
     kind: str
     version: str = "1"
     work_attempt: int = 1
+    step_id: UUID = field(init=False)
+    """Of its row: the same for every attempt."""
 
-    @property
-    def step_id(self) -> UUID:
-        """Of its row: the same for every attempt."""
-        return step_key(self.claim_id, self.path, self.transaction)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_id", step_key(self.claim_id, self.path, self.transaction))
 
 
 Met = Literal["begun", "done", "failed", "moved", "ended", "absent"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -39,6 +40,12 @@ async def get(conn: Connection, tenant: str, uuid: UUID) -> Transaction | None:
 async def lock(conn: Connection, tenant: str, uuid: UUID) -> Transaction | None:
     """The same, held to the end of the database transaction: nobody else writes it meanwhile."""
     return await queries.one(conn, _SQL["lock"], {"tenant": tenant, "uuid": uuid}, Transaction)
+
+
+async def lock_all(conn: Connection, tenant: str, uuids: Sequence[UUID]) -> Mapping[UUID, Transaction]:
+    """The same for several, by their ids: in the order of their ids, as all who hold several do."""
+    found = await queries.many(conn, _SQL["lock_all"], {"tenant": tenant, "uuids": list(uuids)}, Transaction)
+    return {each.uuid: each for each in found}
 
 
 async def insert(
@@ -91,6 +98,25 @@ async def write(
         )
 
 
+async def write_all(
+    conn: Connection, changes: Sequence[tuple[Transaction, Transaction]], process: str, by: str, at: datetime
+) -> None:
+    """Write pairs of before and after, of one tenant, whose rows are held and are as before; new statuses are stages.
+
+    Raises:
+        ConflictError: (through `Database.transaction`) the database refused a row.
+    """
+    if not changes:
+        return
+    params = queries.Writing(tenant=changes[0][0].tenant, by=by, at=at) | {
+        "uuids": [before.uuid for before, _ in changes],
+        "afters": as_json(
+            [{"uuid": str(before.uuid), **changed_row(before, after, process)} for before, after in changes]
+        ),
+    }
+    await queries.value(conn, _SQL["write_all"], params)
+
+
 async def family(conn: Connection, transaction: Transaction) -> Family:
     """The children of a Transaction, and which have come to their join and which have not, in the order of their split.
 
@@ -136,3 +162,15 @@ async def release(conn: Connection, tenant: str, claim_id: UUID) -> int:
 async def stages(conn: Connection, tenant: str, uuid: UUID) -> list[StageRow]:
     """The log of its stages, from its birth."""
     return await queries.many(conn, _SQL["stages"], {"tenant": tenant, "uuid": uuid}, StageRow)
+
+
+async def was_made_by(conn: Connection, transaction: Transaction, by: str, claim_id: UUID) -> bool:
+    """Whether it was `by` in the tray `claim_id` that gave the Transaction the status that it has."""
+    params = {
+        "tenant": transaction.tenant,
+        "uuid": transaction.uuid,
+        "by": by,
+        "claim_id": claim_id,
+        "status": transaction.status,
+    }
+    return bool(await queries.value(conn, _SQL["was_made_by"], params))

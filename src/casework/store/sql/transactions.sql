@@ -11,12 +11,23 @@ from process_ops.transactions
 where tenant = %(tenant)s and uuid = %(uuid)s
 for no key update
 
+-- name: lock_all
+select tenant, uuid, parent_uuid, status, status_before_error, claim_id, process, task, natural_key, priority, due_time,
+       start_time, end_time, data, skip_until, straight_through
+from process_ops.transactions
+where tenant = %(tenant)s and uuid = any(%(uuids)s)
+order by uuid
+for no key update
+
 -- name: insert
 select process_ops.add_transaction(%(tenant)s, %(made)s, %(by)s, %(at)s)
 
 -- name: write
 select process_ops.write_transaction(
     %(tenant)s, %(uuid)s, %(status)s, %(claim_id)s, %(after)s, %(by)s, %(at)s)
+
+-- name: write_all
+select process_ops.write_transactions(%(tenant)s, %(afters)s, %(uuids)s, %(by)s, %(at)s)
 
 -- Of a child that was cloned the clone is awaited in its place.
 -- name: family
@@ -54,3 +65,9 @@ select before, after, process, made_by, claim_id, at
 from process_ops.transaction_stages
 where tenant = %(tenant)s and transaction_uuid = %(uuid)s
 order by id
+
+-- name: was_made_by
+select exists (
+    select from process_ops.transaction_stages
+    where tenant = %(tenant)s and transaction_uuid = %(uuid)s and made_by = %(by)s and claim_id = %(claim_id)s
+      and after = %(status)s)

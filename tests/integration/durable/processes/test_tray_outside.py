@@ -39,7 +39,7 @@ class Held:
                     await held.go.wait()
                 return Change(data={"acted": True})
 
-        self.task: type[Task] = (bot_task("held") if database else bot_task("held", effects=False))(Waits)
+        self.task: type[Task] = (bot_task("held") if database else bot_task("held", repeat="keyed"))(Waits)
 
 
 async def taken(here: Yard, uuid: UUID, status: str) -> list[object]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from types import ModuleType
 from typing import Any
 
 import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from casework.durable.activities import plain_tasks, transactional_tasks
+from casework.durable.activities import computing_tasks, plain_tasks, transactional_tasks
 from casework.durable.activities.tray import TrayActivities
 from casework.durable.process_contracts import TrayReply, TrayStart, TrayWork
 from casework.process import Change, ErrorPolicy, PlainTask, TaskContext, Transaction, TransactionalTask, bot_task
@@ -147,24 +148,30 @@ async def test_one_that_fails_its_activity_each_time_is_found_and_given_up(house
         assert attempts == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize("transactional", [True, False])
+LAST_POINTS: dict[str, tuple[ModuleType, list[str], dict[str, Any]]] = {
+    "transactional": (transactional_tasks, ["sent", "sent", "committed"], {}),
+    "plain": (plain_tasks, ["claimed", "claimed", "committed"], {"repeat": "keyed"}),
+    "computing": (computing_tasks, ["acted", "acted", "committed"], {"effects": False}),
+}
+
+
+@pytest.mark.parametrize("kind", LAST_POINTS)
 async def test_work_that_was_done_before_its_last_worker_was_lost_counts(
-    house: House, monkeypatch: pytest.MonkeyPatch, *, transactional: bool
+    house: House, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """BP-9. The last attempt of the activity is lost behind its commit: that is the outcome, and no error."""
-    module = transactional_tasks if transactional else plain_tasks
-    lost = ["sent", "sent", "committed"] if transactional else ["claimed", "claimed", "committed"]
+    module, points, declared = LAST_POINTS[kind]
+    lost = list(points)
 
     def point(name: str, _: str) -> None:
         if lost and name == lost[0]:
             lost.pop(0)
             raise RuntimeError("the worker is lost")
 
-    class Ends(TransactionalTask if transactional else PlainTask):  # type: ignore[misc]  # one of two kinds
+    class Ends(TransactionalTask if kind == "transactional" else PlainTask):  # type: ignore[misc]  # one of two kinds
         async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:
             return Change(data={"ended": True})
 
-    declared: dict[str, Any] = {} if transactional else {"effects": False}
     monkeypatch.setattr(module, "fault_point", point)
     async with yard(house, project(process(bot_task("ends", **declared)(Ends), noting("b")))) as here:
         uuid = await here.add()
