@@ -10,11 +10,13 @@ from casework.durable.process_client import MonitorLife, ScheduleStanding
 from casework.process import ErrorEntity
 from casework.process.lines import Line
 from casework.process.monitor_settings import Effective
+from casework.process.working import Family
 from casework.store.processes.linked_runs import LinkedRun
 from casework.store.processes.lists import AnalyticsRow, Count, TransactionRow
 from casework.store.processes.monitors import MonitorRow, RoundRow
 from casework.store.processes.task_steps import StepRow
 from casework.store.processes.transactions import StageRow
+from casework.store.processes.waiting_parents import Wait
 from casework.values import Plain
 
 
@@ -96,6 +98,14 @@ def count(row: Count) -> dict[str, Plain]:
     """`process_shapes.StatusCount`."""
     counted = {"transactions": row.transactions, "claimed": row.claimed}
     return {"status": row.status, **counted, "oldest": when(row.oldest)}
+
+
+def join_wait(row: Wait | None, family: Family) -> Plain:
+    """`process_shapes.JoinWait`, or null."""
+    if row is None:
+        return None
+    missing: list[Plain] = [str(child.uuid) for child in family.away]
+    return {"process": row.process, "task": row.task, "since": when(row.since), "missing": missing}
 
 
 def schedule(found: ScheduleStanding | None) -> Plain:

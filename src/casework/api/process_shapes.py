@@ -133,9 +133,17 @@ class ProcessSchedule(Shape):
     next_starts: list[str]
 
 
+class ProcessWaits(Shape):
+    """How many Transactions wait at joins for children in other trays, and since when the first does."""
+
+    transactions: int
+    since: str | None
+
+
 class ProcessDetail(Process):
     """A process with its schedule; null where there is none, or the engine cannot be reached."""
 
+    waits: ProcessWaits
     schedule: ProcessSchedule | None
 
 
@@ -247,6 +255,15 @@ class Analytics(Shape):
     cost: Number
 
 
+class JoinWait(Shape):
+    """A parent waits at a join for children in other trays: `missing` are those that have not come."""
+
+    process: str
+    task: str
+    since: str
+    missing: list[UUID]
+
+
 class TransactionDetail(Transaction):
     """A Transaction with all that belongs to it; of children and clones the newest 200."""
 
@@ -256,6 +273,7 @@ class TransactionDetail(Transaction):
     runs: list[LinkedRun]
     children: list[Transaction]
     clones: list[Transaction]
+    waits: JoinWait | None = Field(description="Where it waits for its children now.")
     analytics: Analytics | None
     answers: list[str] = Field(description="What can be done about it: none unless it has an error.")
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from casework.api import process_render as render
 from casework.api.access import Caller
+from casework.api.render import when
 from casework.api.services import Services
 from casework.durable.monitor_configuration import json_monitors
 from casework.durable.process_client import ProcessStanding
@@ -16,7 +17,7 @@ from casework.graph.problems import unknown
 from casework.process.lines import Line
 from casework.process.monitor_settings import SLEEP_FLOORS, Effective, JsonMonitors, effective
 from casework.store.database import Connection
-from casework.store.processes import lists, monitors
+from casework.store.processes import lists, monitors, waiting_parents
 from casework.store.processes.lists import Count
 from casework.store.processes.monitors import MonitorRow
 from casework.values import Plain
@@ -68,10 +69,12 @@ async def of_process(services: Services, caller: Caller, line: Line) -> dict[str
     (config,), (row,) = await _rows(services, caller.tenant, [line])
     async with services.db.transaction() as conn:  # last: what a poll that is told has claimed is counted
         counts = [each for each in await _counts(conn, caller.tenant) if each.process == name]
+        waits = await waiting_parents.of_process(conn, caller.tenant, name)
     life = word.monitor if word else None
     of_monitor = render.monitor(line, row, life, config, reached=word is not None)
     return {
         **render.process(line, counts, of_monitor),
+        "waits": {"transactions": waits.transactions, "since": when(waits.since)},
         "schedule": render.schedule(word.schedule if word else None),
     }
 

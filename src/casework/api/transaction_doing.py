@@ -17,8 +17,9 @@ from casework.process import Transaction
 from casework.process.statuses import IN_ERROR
 from casework.process.tasks import Remedy
 from casework.process.transactions import begin
+from casework.process.working import Family
 from casework.store.database import Connection
-from casework.store.processes import linked_runs, lists, task_errors, task_steps, transactions
+from casework.store.processes import linked_runs, lists, task_errors, task_steps, transactions, waiting_parents
 from casework.store.processes.lists import TransactionRow, Wanted
 from casework.values import Plain
 
@@ -92,6 +93,8 @@ async def detail(services: Services, tenant: str, uuid: UUID) -> dict[str, Plain
         row = await found(conn, tenant, uuid)
         children = await lists.page(conn, Wanted(tenant, parent=uuid), limit=BELOW)
         clones = await lists.page(conn, Wanted(tenant, clone_of=uuid), limit=BELOW)
+        waits = await waiting_parents.of(conn, tenant, uuid)
+        family = Family(0) if waits is None else await _family(conn, tenant, uuid)
         answers = answers_of(services.app).answers if row.status in IN_ERROR else ()
         return {
             **render.transaction(row),
@@ -101,9 +104,16 @@ async def detail(services: Services, tenant: str, uuid: UUID) -> dict[str, Plain
             "runs": [render.linked_run(each) for each in await linked_runs.of(conn, tenant, uuid)],
             "children": [render.transaction(each) for each in children.rows],
             "clones": [render.transaction(each) for each in clones.rows],
+            "waits": render.join_wait(waits, family),
             "analytics": render.analytics(await lists.analytics(conn, tenant, uuid)),
             "answers": [str(each) for each in answers],
         }
+
+
+async def _family(conn: Connection, tenant: str, uuid: UUID) -> Family:
+    found = await transactions.get(conn, tenant, uuid)
+    assert found is not None  # its row was read
+    return await transactions.family(conn, found)
 
 
 async def answer(services: Services, caller: Caller, uuid: UUID, remedy: Remedy) -> dict[str, Plain]:

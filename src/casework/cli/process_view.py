@@ -88,6 +88,8 @@ def print_process(found: Mapping[str, Any]) -> None:
         click.echo(f"finalizer   {found['finalizer']['expects']} -> {found['finalizer']['sets']}")
     click.echo(f"trays       of {found['tray_size']}, at most {found['max_trays']} at one time")
     click.echo(f"at it       {counts(found['counts']) or 'nothing'}")
+    if (waits := found["waits"])["transactions"]:
+        click.echo(f"waiting     {waits['transactions']} for children in other trays, since {when(waits['since'])}")
     print_monitor(found["monitor"])
     schedule = found["schedule"]
     if schedule:

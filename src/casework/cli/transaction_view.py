@@ -53,8 +53,17 @@ def print_transaction(found: Mapping[str, Any]) -> None:
     for kind in ("children", "clones"):
         for each in found[kind]:
             click.echo(f"{'child' if kind == 'children' else 'clone':<6} {each['uuid']} is {each['status']}")
+    _print_wait(found["waits"])
     if found["answers"]:
         click.echo(f"It has failed; on offer: {', '.join(found['answers'])}.")
+
+
+def _print_wait(waits: Mapping[str, Any] | None) -> None:
+    if waits is None:
+        return
+    missing = ", ".join(waits["missing"][:10]) + (", ..." if waits["missing"][10:] else "")
+    where = f"{safe(waits['process'])}/{safe(waits['task'])}"
+    click.echo(f"It waits at {where} since {when(waits['since'])}; not there yet: {missing}")
 
 
 def _until(found: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from casework.agents.tools import Repeat
@@ -126,6 +127,9 @@ def _check_class(name: str, cls: type[Any]) -> None:
         if not inspect.iscoroutinefunction(own):
             raise _refused(name, f"{method} of class {cls.__name__} is not async. Write `async def {method}(...)`.")
         _check_parameters(name, cls, method, base)
+    limit = getattr(cls, "longest_wait", None)
+    if limit is not None and not (isinstance(limit, timedelta) and limit > timedelta(0)):
+        raise _refused(name, f"longest_wait is {limit!r:.60}. Give a timedelta above 0, or None for no limit.")
     if issubclass(cls, AgentTask) and not getattr(cls, "workflow", ""):
         raise _refused(name, f"class {cls.__name__} names no workflow. Add a line like workflow = 'loan-underwriting'.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
@@ -176,6 +176,9 @@ class JoinTask(Task):
     """Joins children by parent: called once, for the parent, when the last child has arrived."""
 
     kind = Kind.JOIN
+    longest_wait: ClassVar[timedelta | None] = None
+    """How long a parent waits for children in other trays; then it fails, and says how many are missing. None: as long
+    as one of them can come."""
 
     @abstractmethod
     async def join(self, parent: Transaction, children: Sequence[Transaction], ctx: TaskContext) -> Change | None:

@@ -6,12 +6,14 @@ them, which is the runner's; what their second call gives is put on by `applied`
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from casework.errors import BusinessError, ProcessDeclarationError
+from casework.process.declaring import spec_of
 from casework.process.failures import ErrorEntity
 from casework.process.statuses import StatusSet
 from casework.process.tasks import (
@@ -27,6 +29,9 @@ from casework.process.tasks import (
     TransactionalTask,
 )
 from casework.process.transactions import Transaction, changed, child, moved
+
+MOST_CHILDREN = 1_000
+"""Most children of one split: they travel in one tray, as many as the largest holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +105,7 @@ async def worked(task: Task, transaction: Transaction, ctx: TaskContext, statuse
                 await task.save(await task.process(entity, transaction, ctx), transaction, ctx)
             return Worked(transaction)
         case SplitTask():
-            parts = await task.split(transaction, ctx)
+            parts = _bounded(task, await task.split(transaction, ctx))
             made = (child(transaction, ctx.path, number, data, ctx.now) for number, data in enumerate(parts, start=1))
             return Worked(transaction, tuple(made))
         case JoinTask():
@@ -109,6 +114,23 @@ async def worked(task: Task, transaction: Transaction, ctx: TaskContext, statuse
             found = await task.handle(transaction, await reads.errors(transaction), ctx)
             return Worked(transaction, remedy=found) if isinstance(found, Remedy) else put(found)
     raise ProcessDeclarationError(f"A {task.kind} Task is not done in one call.", field="task")
+
+
+def _bounded(task: SplitTask, parts: Iterable[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """No more children than a tray can carry.
+
+    Raises:
+        ProcessDeclarationError: there are more; names the task and how many.
+    """
+    taken = tuple(islice(parts, MOST_CHILDREN + 1))
+    if len(taken) > MOST_CHILDREN:
+        count = f"{len(parts):,}" if isinstance(parts, Sized) else f"more than {MOST_CHILDREN:,}"
+        raise ProcessDeclarationError(
+            f"Task {spec_of(type(task)).name!r} gave {count} children; one Transaction is split into {MOST_CHILDREN:,} "
+            "at most. Split it into groups, and each of these by a further split task.",
+            field="task",
+        )
+    return taken
 
 
 async def _transactional(

@@ -9,8 +9,12 @@ from uuid import uuid4
 import pytest
 
 from casework.app import App
+from casework.cli.process_view import print_process
+from casework.cli.transaction_view import print_transaction
+from casework.store.processes import transactions, waiting_parents
+from casework.store.processes.task_steps import TaskStep
 from tests.integration.api.conftest import Door
-from tests.integration.api.lines import APP, WORK, door_to, put, put_failed
+from tests.integration.api.lines import APP, BEGAN, WORK, door_to, put, put_failed
 
 
 @pytest.fixture
@@ -105,6 +109,44 @@ async def test_a_transaction_shows_what_belongs_to_it(works: Door) -> None:
     assert (await works.get(f"/v1/transactions/{child.uuid}")).body["answers"] == []
     assert (await works.get(f"/v1/transactions/{uuid4()}")).status == 404
     assert (await works.get(f"/v1/transactions/{failed}", tenant="other")).status == 404
+
+
+async def test_a_parent_that_waits_says_where_since_when_and_for_which(
+    works: Door, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """BP-8. Of its children those that have not come to the join; the process counts who waits. A tray that is gone
+    waits no more."""
+    claim = uuid4()
+    parent = await put(works, claim_id=claim, process="work", status="PROCESSING_IN_PROGRESS")
+    here, away = [await put(works, number, parent_uuid=parent.uuid) for number in (1, 2)]
+    step = TaskStep(
+        tenant=parent.tenant,
+        claim_id=claim,
+        transaction=parent.uuid,
+        status=parent.status,
+        process="work",
+        task="join",
+        path="join.1",
+        kind="join",
+    )
+    async with works.db.transaction() as conn:
+        await waiting_parents.note(conn, step, BEGAN)
+        await transactions.arrive(conn, here, "join")
+    detail = (await works.get(f"/v1/transactions/{parent.uuid}")).body
+    since = detail["waits"]["since"]
+    assert since.startswith("2026-03-01T00:00:00")
+    assert detail["waits"] == {"process": "work", "task": "join", "since": since, "missing": [str(away.uuid)]}
+    process = (await works.get("/v1/processes/work")).body
+    assert process["waits"] == {"transactions": 1, "since": since}
+    print_transaction(detail)
+    print_process(process)
+    told = capsys.readouterr().out
+    assert f"It waits at work/join since 2026-03-01 00:00:00Z; not there yet: {away.uuid}" in told
+    assert "waiting     1 for children in other trays, since 2026-03-01 00:00:00Z" in told
+    async with works.db.transaction() as conn:
+        await transactions.release(conn, parent.tenant, claim)
+    assert (await works.get(f"/v1/transactions/{parent.uuid}")).body["waits"] is None
+    assert (await works.get("/v1/processes/work")).body["waits"] == {"transactions": 0, "since": None}
 
 
 async def test_a_failed_one_is_cloned_and_the_link_is_told(works: Door) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,13 +12,14 @@ import pytest
 from tests.unit.process.lines import Join, Split, plain, process
 
 from casework.errors import BusinessError, ProcessDeclarationError
-from casework.process import ABORTED, ERRORS, INTAKE, Answer, BusinessProcess, ErrorEntity, Finalizer, Remedy
+from casework.process import ABORTED, ERRORS, HAS_ERROR, INTAKE, Answer, BusinessProcess, ErrorEntity, Finalizer, Remedy
 from casework.process.admission import admit
 from casework.process.declaring import bot_task
 from casework.process.local import LocalProject
 from casework.process.monitors import InputMonitorTask, TransactionMonitorTask
 from casework.process.tasks import Change, ErrorTask, PlainTask, TaskContext
 from casework.process.transactions import Transaction
+from casework.process.working import MOST_CHILDREN
 
 DONE, OUT = "PROCESSING_COMPLETED", "COMPLETED"
 
@@ -72,6 +74,45 @@ async def test_a_parent_waits_at_its_join_for_children_in_other_trays() -> None:
         assert seen == ["SUBMISSION_IN_PROGRESS"] * 3 + [OUT]
         assert project.store.transactions[parent].data["joined"] == ["x", "y", "z"]
         assert project.store.errors == []
+
+
+async def test_a_parent_waits_no_longer_than_its_join_says() -> None:
+    """BP-8. It fails with those that are missing; the clock is that of the project."""
+
+    @bot_task("join")
+    class Hasty(Join):
+        longest_wait = timedelta(minutes=1)
+
+    async with LocalProject([CUT, replace(PUT, tasks=(Hasty,))]) as project:
+        parent = project.add("INTAKE_COMPLETED", {"parts": ["x", "y", "z"]}, priority=1)
+        await project.run("cut")
+        await project.run("put")
+        assert project.store.transactions[parent].status == "SUBMISSION_IN_PROGRESS"
+        project.clock += timedelta(minutes=1)
+        await project.run("put")
+        (error,) = project.store.errors_of(project.store.transactions[parent])
+        assert error.full.startswith("BusinessError: 3 of 3 children have not come to the join join.1")
+
+
+async def test_a_split_into_too_many_is_refused() -> None:
+    """BP-8. The error names the task, the number and the limit; no child is there."""
+    async with LocalProject([CUT]) as project:
+        most, more = (
+            project.add("INTAKE_COMPLETED", {"parts": list(range(MOST_CHILDREN + extra))}) for extra in (0, 1)
+        )
+        await project.settle()
+        store = project.store
+        assert store.statuses([most, more]) == [DONE, HAS_ERROR]
+        (error,) = store.errors
+        assert "Task 'split' gave 1,001 children; one Transaction is split into 1,000 at most" in error.full
+        assert not [each for each in store.transactions.values() if each.parent_uuid == more]
+
+
+@pytest.mark.parametrize("limit", [timedelta(0), 60, "PT1M"])
+def test_a_longest_wait_that_is_none_is_refused(limit: Any) -> None:
+    """The value and what to give."""
+    with pytest.raises(ProcessDeclarationError, match=r"longest_wait is .*Give a timedelta above 0"):
+        bot_task("hasty")(type("Hasty", (Join,), {"longest_wait": limit}))
 
 
 async def test_all_comes_to_rest_with_parents_that_wait() -> None:

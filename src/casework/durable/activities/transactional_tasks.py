@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,13 +19,13 @@ from casework.durable.activities.faults import fault_point
 from casework.durable.activities.services import Services
 from casework.durable.activities.stations import Item, Station, leaves
 from casework.durable.process_contracts import Outcome, TrayWork
-from casework.errors import CaseworkError, RetryableError, StoreUnavailableError
+from casework.errors import CaseworkError, ConflictError, RetryableError, StoreUnavailableError
 from casework.process.lines import Line
-from casework.process.tasks import Kind
+from casework.process.tasks import JoinTask, Kind
 from casework.process.working import Reads, Worked, worked
 from casework.store.database import Connection
 from casework.store.lent import lent
-from casework.store.processes import task_errors, task_steps, transactions
+from casework.store.processes import task_errors, task_steps, transactions, waiting_parents
 from casework.store.processes.task_steps import Begun, TaskEnd, TaskStep
 
 TRIES = 3
@@ -66,6 +67,7 @@ class TransactionalStation(Station):
                 async with self._room:
                     return await self._whole(item, step)
             except _WaitsError:
+                await self._note(step, started)
                 return Outcome("waits", (item.uuid,), item.status)
             except _TaskError as raised:
                 if left and await self._by_chance(raised):
@@ -82,7 +84,7 @@ class TransactionalStation(Station):
             begun = await task_steps.begin(conn, step)
             if (known := self.met(item, begun)) is not None:
                 return known
-            await self._look(conn, begun)
+            await self._look(conn, step, begun)
             outcome, end = await self._made(conn, step, begun, at)
             fault_point("sent", place)
             await task_steps.end(conn, end)
@@ -90,8 +92,9 @@ class TransactionalStation(Station):
         fault_point("committed", place)
         return outcome
 
-    async def _look(self, conn: Connection, begun: Begun) -> None:
-        """Whether a join has nothing to wait for: all children are there, or no other can come in another tray.
+    async def _look(self, conn: Connection, step: TaskStep, begun: Begun) -> None:
+        """Whether a join has nothing to wait for: all children are there, or no other can come in another tray, or not
+        as long as it may take.
 
         Raises:
             _WaitsError: it has.
@@ -101,8 +104,23 @@ class TransactionalStation(Station):
         assert begun.transaction is not None
         if self.spec.kind is Kind.JOIN:
             line, family = self.line, await transactions.family(conn, begun.transaction)
-            if any(line.may_bring(child, self.asked.claim_id) for child in family.away):
+            away = any(line.may_bring(child, self.asked.claim_id) for child in family.away)
+            if away and not await self._waited(conn, step):
                 raise _WaitsError
+
+    async def _note(self, step: TaskStep, since: datetime) -> None:
+        """That it waits. One that was ended meanwhile is found so at the next look."""
+        with suppress(ConflictError):
+            async with self.services.db.transaction() as conn:
+                await waiting_parents.note(conn, step, since)
+
+    async def _waited(self, conn: Connection, step: TaskStep) -> bool:
+        """Whether it has waited as long as it may."""
+        assert self.spec is not None
+        assert issubclass(self.spec.cls, JoinTask)
+        limit = self.spec.cls.longest_wait
+        since = None if limit is None else await waiting_parents.since(conn, step)
+        return limit is not None and since is not None and self.now() - since >= limit
 
     async def _made(self, conn: Connection, step: TaskStep, begun: Begun, at: datetime) -> tuple[Outcome, TaskEnd]:
         """Let the Task work; whatever it raises is its own."""

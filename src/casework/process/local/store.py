@@ -60,6 +60,8 @@ class LocalStore:
     """Of each that was cloned the one that took its place."""
     business_keys: dict[UUID, str] = field(default_factory=dict)
     """What limits of concurrency count by."""
+    waits: dict[tuple[UUID, UUID | None], datetime] = field(default_factory=dict)
+    """Of each that waits at a join, by its claim, since when."""
     _arrived: dict[UUID, list[UUID]] = field(default_factory=dict)
 
     def put(self, transaction: Transaction, process: str, by: str, at: datetime) -> None:

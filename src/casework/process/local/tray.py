@@ -137,7 +137,11 @@ class LocalTray:
         if self._line.shape.kinds.get(work.station) is not Kind.JOIN:
             return False
         away = self._hands.store.family(transaction).away
-        return any(self._line.may_bring(child, self._claim) for child in away)
+        if not any(self._line.may_bring(child, self._claim) for child in away):
+            return False
+        now, limit = self._hands.instant(), getattr(self._line.specs[work.station].cls, "longest_wait", None)
+        since = self._hands.store.waits.setdefault((transaction.uuid, self._claim), now)
+        return limit is None or now - since < limit
 
     async def _worked(self, work: Work, spec: TaskSpec, transaction: Transaction) -> Result:
         if transaction.skip_until == spec.name:

@@ -20,6 +20,9 @@ from process_ops.transactions
 where tenant = %(tenant)s and claim_id = any(%(claims)s)
 order by priority desc, due_time, start_time, uuid
 
+-- A tray whose Transactions all wait for others must not keep these others out.
 -- name: open_trays
-select count(distinct claim_id) from process_ops.transactions
-where tenant = %(tenant)s and process = %(process)s and claim_id is not null and end_time is null
+select count(distinct t.claim_id) from process_ops.transactions t
+where t.tenant = %(tenant)s and t.process = %(process)s and t.claim_id is not null and t.end_time is null
+  and not exists (
+      select from process_ops.waiting_parents w where w.tenant = t.tenant and w.transaction_uuid = t.uuid)
