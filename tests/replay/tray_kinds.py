@@ -88,4 +88,24 @@ async def a_tray_rolled_over(house: House, _: Path) -> str:
         return await _walked(here)
 
 
-ALL = (a_tray, a_tray_that_looks_ahead, a_tray_with_families, a_tray_that_waits_at_a_join, a_tray_rolled_over)
+async def a_tray_with_a_limit(house: House, _: Path) -> str:
+    """A task with a limit works on each in its own queue; one fails, and is tried again."""
+
+    @bot_task("odd", max_per_second=100, errors=ErrorPolicy(retries=1))
+    class Limited(Odd):
+        pass
+
+    async with yard(house, project(process(plain("a"), Limited, tray_size=9))) as here:
+        for data in ({}, {"once": True}, {"always": True}):
+            await here.add(data)
+        return await _walked(here)
+
+
+ALL = (
+    a_tray,
+    a_tray_that_looks_ahead,
+    a_tray_with_families,
+    a_tray_that_waits_at_a_join,
+    a_tray_rolled_over,
+    a_tray_with_a_limit,
+)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from casework.api.render import when
 from casework.durable.process_client import MonitorLife, ScheduleStanding
 from casework.process import ErrorEntity
+from casework.process.declaring import TaskSpec
 from casework.process.lines import Line
 from casework.process.monitor_settings import Effective
 from casework.process.working import Family
@@ -84,7 +85,7 @@ def process(line: Line, counts: Iterable[Count], of_monitor: Plain) -> dict[str,
     finalizer = None if made.finalizer is None else {"expects": made.finalizer.expects, "sets": made.finalizer.sets}
     return {
         "name": made.name,
-        "tasks": [{"name": spec.name, "kind": str(spec.kind), "version": spec.version} for spec in line.specs.values()],
+        "tasks": [task(spec) for spec in line.specs.values()],
         "finalizer": finalizer,
         "tray_size": made.tray_size,
         "max_trays": made.max_trays,
@@ -92,6 +93,12 @@ def process(line: Line, counts: Iterable[Count], of_monitor: Plain) -> dict[str,
         "counts": [count(each) for each in counts],
         "monitor": of_monitor,
     }
+
+
+def task(spec: TaskSpec) -> dict[str, Plain]:
+    """`process_shapes.ProcessTask`."""
+    made: dict[str, Plain] = {"name": spec.name, "kind": str(spec.kind), "version": spec.version}
+    return {**made, "max_per_second": spec.max_per_second}
 
 
 def count(row: Count) -> dict[str, Plain]:

@@ -14,11 +14,12 @@ from casework.api.shapes import Number, Shape
 
 
 class ProcessTask(Shape):
-    """A task of a process, in its order."""
+    """A task of a process, in its order; `max_per_second`: its limit over all workers, null where it has none."""
 
     name: str
     kind: str
     version: str
+    max_per_second: float | None
 
 
 class StatusCount(Shape):

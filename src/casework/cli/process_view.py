@@ -82,7 +82,7 @@ def state(monitor: Mapping[str, Any]) -> str:
 def print_process(found: Mapping[str, Any]) -> None:
     """One process in full."""
     click.echo(f"Process {found['name']}{' (handles errors)' if found['handles_errors'] else ''}")
-    stations = " -> ".join(f"{each['name']} ({each['kind']})" for each in found["tasks"]) or "no tasks"
+    stations = " -> ".join(map(_station, found["tasks"])) or "no tasks"
     click.echo(f"tasks       {stations}")
     if found["finalizer"]:
         click.echo(f"finalizer   {found['finalizer']['expects']} -> {found['finalizer']['sets']}")
@@ -98,6 +98,12 @@ def print_process(found: Mapping[str, Any]) -> None:
         click.echo(f"schedule    next starts {starts or 'none'}{paused}")
     else:
         click.echo("schedule    none")
+
+
+def _station(task: Mapping[str, Any]) -> str:
+    rate = task["max_per_second"]
+    limit = "" if rate is None else f", at most {rate:g} a second"
+    return f"{task['name']} ({task['kind']}{limit})"
 
 
 def print_monitors(items: Sequence[Mapping[str, Any]]) -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar, Unpack
 
 from temporalio.worker import Worker, WorkerConfig
+
+from casework.durable.queues import QueuesWorker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -67,13 +69,15 @@ class Activations(ThreadPoolExecutor):
             work()
 
 
-def patient_worker(threads: int, **config: Unpack[WorkerConfig]) -> Worker:
+def patient_worker(threads: int, beside: Sequence[Worker] = (), **config: Unpack[WorkerConfig]) -> Worker:
     """A worker with so many `threads` of this kind, whose activations may each take up to `DEADLOCK_S`.
 
-    The rest is what the SDK's `Worker` takes. It has no public option for how long.
+    It starts and stops with those `beside` it. The rest is what the SDK's `Worker` takes. It has no public option for
+    how long.
     """
     config["workflow_task_executor"] = Activations(threads)
-    worker = Worker(**config)
+    worker = QueuesWorker(**config)
+    worker.beside = beside
     workflow_side = worker._workflow_worker
     if workflow_side is not None:
         workflow_side._deadlock_timeout_seconds = DEADLOCK_S

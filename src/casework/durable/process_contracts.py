@@ -3,8 +3,9 @@
 Transactions with the same answer stand together in it, so that a tray of a hundred that does well is a short text.
 """
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 from uuid import UUID
@@ -27,6 +28,16 @@ class Standing:
 
     status: str
     transactions: tuple[UUID, ...]
+
+
+def limited_queue(task_queue: str, task: str) -> str:
+    """The task queue of a task that has a limit, in whatever processes it stands: the engine limits queues."""
+    return f"{task_queue}/limited/{task}"
+
+
+def apart_ms(max_per_second: float) -> int:
+    """A limit as it crosses the boundary: how long Transactions lie apart under it, in milliseconds."""
+    return math.ceil(1000 / max_per_second)
 
 
 def standing(statuses: Iterable[tuple[UUID, str]]) -> tuple[Standing, ...]:
@@ -54,6 +65,8 @@ class TrayStart:
     """Input of a tray: the Transactions that a claim has stamped, on the line as it was then.
 
     `deadlines_ms` are those of one Transaction in each task, in milliseconds; a station without one has the longest.
+    `apart_ms` is for each task with a limit how long its Transactions lie apart. A hint: the worker that takes a task
+    knows better.
     """
 
     tenant: str
@@ -68,6 +81,7 @@ class TrayStart:
     carried: TrayCarried | None = None
     ahead: tuple[str, ...] = ()
     """Stations whose work may be done with that of the one before, in one activity."""
+    apart_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,8 @@ class TrayWork:
     """A station's work on some Transactions of a tray, or a part of it.
 
     `attempt` is that of the error policy, from 1. `ahead` are the visits that follow, as long as all Transactions pass
-    to each of them: what is done of these is told too.
+    to each of them: what is done of these is told too. `unlimited`: it was sent as the work of a task without a limit;
+    a worker that knows of one does nothing, and says so (`apart_ms` in its answer).
     """
 
     tenant: str
@@ -107,6 +122,7 @@ class TrayWork:
     attempt: int
     standing: tuple[Standing, ...]
     ahead: tuple[Visit, ...] = ()
+    unlimited: bool = False
 
     @property
     def path(self) -> str:
@@ -137,11 +153,13 @@ class Outcome:
 class TrayReply:
     """The outcomes of a TrayWork or a GiveUpTray: each of its Transactions stands in one.
 
-    `ahead` are those of the first visits of `TrayWork.ahead`, as far as they came.
+    `ahead` are those of the first visits of `TrayWork.ahead`, as far as they came. `apart_ms` instead of any: the task
+    has a limit, and is to be done in its own queue.
     """
 
     outcomes: tuple[Outcome, ...]
     ahead: tuple[tuple[Outcome, ...], ...] = ()
+    apart_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,14 @@ END_TASK_RUN = "casework.end_task_run"
 
 @dataclass(frozen=True)
 class TaskRunBegun:
-    """The run that the task waits for, whose row is written; or what came of the work without one."""
+    """The run that the task waits for, whose row is written; or what came of the work without one.
+
+    `apart_ms` instead of both: the task has a limit, and is to be begun in its own queue.
+    """
 
     start: RunStart | None = None
     outcome: Outcome | None = None
+    apart_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from casework.durable.client import CALL_TIMEOUT
-from casework.durable.process_contracts import TRAY_WORKFLOW, TrayStart, standing
+from casework.durable.process_contracts import TRAY_WORKFLOW, TrayStart, apart_ms, standing
 from casework.errors import ExpressionError, InputError, ProcessDeclarationError
 from casework.process.lines import FINALIZER, MONITOR, Line, record_of
 from casework.process.tasks import Kind
@@ -47,13 +47,19 @@ def tray_start(line: Line, claimed: Sequence[Transaction], bounds: HistorySettin
         roll_over_events=bounds.roll_over_events,
         roll_over_bytes=bounds.roll_over_bytes,
         ahead=tuple(name for name in line.stations if quick(line, name)),
+        apart_ms={name: apart_ms(rate) for name, rate in line.limits.items()},
     )
 
 
 def quick(line: Line, station: str) -> bool:
-    """Whether its work may be done with that of the station before: it is the platform's own, or acts on rows alone."""
+    """Whether its work may be done with that of the station before: it is the platform's own, or acts on rows alone.
+
+    A task with a limit is alone.
+    """
     spec = line.specs.get(station)
-    return station == FINALIZER if spec is None else spec.computes or spec.kind is Kind.TRANSACTIONAL
+    if spec is None:
+        return station == FINALIZER
+    return spec.max_per_second is None and (spec.computes or spec.kind is Kind.TRANSACTIONAL)
 
 
 async def start_tray(client: Client, start: TrayStart, task_queue: str) -> bool:

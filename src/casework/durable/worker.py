@@ -43,6 +43,7 @@ from casework.durable.faulting import drill_interceptors
 from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.monitor_configuration import unused
+from casework.durable.queues import limited_workers
 from casework.durable.schedules import kept_sweep
 from casework.durable.trees import TreePlaces
 from casework.durable.workflows.monitor import MonitorRun
@@ -100,11 +101,14 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 def make_worker(
     client: Client, services: Services, settings: Settings, *, watching: Sequence[Interceptor] = ()
 ) -> Worker:
-    """A worker on the settings' task queue; `watching` sees all that it does (`watchers` makes them).
+    """A worker on the settings' task queue, and on those of tasks that have a limit.
+
+    `watching` sees all that it does (`watchers` makes them).
 
     Raises:
         SettingsError: the name of its build, or of its queue with a build, cannot be used.
     """
+    trays, task_runs = TrayActivities(services), TaskRunActivities(services)
     activities: tuple[Callable[..., Any], ...] = (
         ModelActivity(services).call_model,
         ToolActivity(services).call_tool,
@@ -112,27 +116,37 @@ def make_worker(
         ProjectActivity(services).project,
         SubRunActivity(services).open_sub_run,
         SweepActivity(services, client, RunClient(client, settings.temporal.task_queue, settings.histories)).sweep_runs,
-        *TrayActivities(services).all(),
-        *TaskRunActivities(services).all(),
+        *trays.all(),
+        *task_runs.all(),
         *MonitorActivity(services, client).all(),
     )
+    task_queue, alike = settings.temporal.task_queue, _of_each_queue(client, settings, watching)
+    limits = {task: rate for line in services.lines.values() for task, rate in line.limits.items()}
     return patient_worker(
         settings.worker.max_workflow_tasks,
-        client=client,
-        task_queue=settings.temporal.task_queue,
+        limited_workers(limits, task_queue, activities=[trays.work_tray, task_runs.begin_task_run], **alike),
+        task_queue=task_queue,
         workflows=WORKFLOWS if settings.worker.build is None else WORKFLOWS_OF_BUILDS,
         activities=activities,
-        interceptors=[*watching, TreePlaces(services.app.trees), *drill_interceptors()],
         workflow_runner=workflow_runner(),
         max_cached_workflows=settings.worker.cache_size,
-        max_concurrent_activities=settings.worker.max_activities,
         max_concurrent_workflow_tasks=settings.worker.max_workflow_tasks,
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_queue_timeout_s),
-        graceful_shutdown_timeout=timedelta(seconds=settings.worker.graceful_stop_s),
-        deployment_config=deployment(settings),
-        max_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
-        default_heartbeat_throttle_interval=policies.HEARTBEAT / 4,
+        **{**alike, "interceptors": [*watching, TreePlaces(services.app.trees), *drill_interceptors()]},
     )
+
+
+def _of_each_queue(client: Client, settings: Settings, watching: Sequence[Interceptor]) -> dict[str, Any]:
+    """What the workers of all queues have in common."""
+    return {
+        "client": client,
+        "interceptors": [*watching, *drill_interceptors()],
+        "max_concurrent_activities": settings.worker.max_activities,
+        "graceful_shutdown_timeout": timedelta(seconds=settings.worker.graceful_stop_s),
+        "deployment_config": deployment(settings),
+        "max_heartbeat_throttle_interval": policies.HEARTBEAT / 4,
+        "default_heartbeat_throttle_interval": policies.HEARTBEAT / 4,
+    }
 
 
 def models_of(app: App, settings: Settings) -> Models:

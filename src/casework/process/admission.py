@@ -43,7 +43,8 @@ def admit_all(processes: Iterable[BusinessProcess], statuses: StatusSet = DEFAUL
     """Each process of a project as a Line, by name.
 
     Raises:
-        ProcessDeclarationError: as `admit`, or two processes have one name; lists the problems of all.
+        ProcessDeclarationError: as `admit`, or two processes have one name, or two tasks of one name other limits;
+            lists the problems of all.
     """
     lines: dict[str, Line] = {}
     problems: list[str] = []
@@ -54,9 +55,23 @@ def admit_all(processes: Iterable[BusinessProcess], statuses: StatusSet = DEFAUL
             lines.setdefault(process.name, admit(process, statuses))
         except ProcessDeclarationError as error:
             problems.append(str(error))
+    problems += _limits(lines.values())
     if problems:
         raise ProcessDeclarationError("\n".join(problems))
     return lines
+
+
+def _limits(lines: Iterable[Line]) -> Iterator[str]:
+    """Tasks of one name share one limit."""
+    known: dict[str, tuple[str, float]] = {}
+    for line in lines:
+        for task, rate in line.limits.items():
+            first, other = known.setdefault(task, (line.process.name, rate))
+            if rate != other:
+                yield (
+                    f"Task {task!r} has max_per_second {other:g} in process {first!r} and {rate:g} in "
+                    f"{line.process.name!r}. All tasks of a name share one limit: give both the same, or rename one."
+                )
 
 
 def _parts(process: BusinessProcess) -> Iterator[str]:

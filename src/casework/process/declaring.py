@@ -18,6 +18,8 @@ RESERVED = ("monitor", "finalizer", "end")
 """Stations of every line; no task can be named so."""
 TIMEOUT_LIMIT = 3600.0
 """Longest deadline of one Transaction in one task, in seconds."""
+LEAST_PER_SECOND, MOST_PER_SECOND = 1 / 3600, 1000.0
+"""Bounds of `max_per_second`: one Transaction an hour, and more than a server of the engine hands out."""
 _SPEC = "__bot_task__"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,55}")
 T = TypeVar("T", bound=Task)
@@ -27,7 +29,8 @@ T = TypeVar("T", bound=Task)
 class TaskSpec:
     """A registered Task. `repeat` is why a plain one is safe to repeat, None for kinds that are so by themselves.
 
-    `computes`: it is a plain one that has no effects.
+    `computes`: it is a plain one that has no effects. `max_per_second`: how many Transactions all workers together may
+    begin on in a second; None: as many as they can.
     """
 
     name: str
@@ -36,6 +39,7 @@ class TaskSpec:
     version: str = "1"
     repeat: Repeat | None = None
     timeout: float = 60.0
+    max_per_second: float | None = None
     errors: ErrorPolicy | None = None
     computes: bool = False
 
@@ -52,14 +56,16 @@ def bot_task(
     repeat: Repeat | str | None = None,
     version: str = "1",
     timeout: float = 60.0,
+    max_per_second: float | None = None,
     errors: ErrorPolicy | None = None,
 ) -> Callable[[type[T]], type[T]]:
     """Register a class of one of the kinds in `casework.process.tasks` under a stable `name`.
 
     A plain Task with effects says by `repeat` why it is safe to repeat, as a tool does; `effects=False` says that it
     has none at all: it only computes, or reads, and is done again where nobody knows whether it was. `version` belongs
-    to the stored result. `timeout` is the deadline for one Transaction, in seconds. `errors` goes before the policies
-    of process and project.
+    to the stored result. `timeout` is the deadline for one Transaction, in seconds. `max_per_second` is how many
+    Transactions all workers together may begin on in a second, in all processes that have a Task of this name; it holds
+    on the engine alone. `errors` goes before the policies of process and project.
 
     Raises:
         ProcessDeclarationError: the class or its declaration does not hold; says what to change.
@@ -71,9 +77,10 @@ def bot_task(
         kind = _check_repeat(name, cls, effects, repeat)
         if not 0 < timeout <= TIMEOUT_LIMIT:
             raise _refused(name, f"timeout is {timeout!r}. Give seconds above 0, at most {TIMEOUT_LIMIT:.0f}.")
+        rate = _checked_rate(name, max_per_second)
         if not isinstance(version, str) or not version.strip():
             raise _refused(name, f"version is {version!r}. Give a text, as in version='2'.")
-        setattr(cls, _SPEC, TaskSpec(name, cls, cls.kind, version, kind, timeout, errors, not effects))
+        setattr(cls, _SPEC, TaskSpec(name, cls, cls.kind, version, kind, timeout, rate, errors, not effects))
         return cls
 
     return register
@@ -175,6 +182,18 @@ def _check_repeat(name: str, cls: type[Task], effects: bool, repeat: Repeat | st
     if found is Repeat.VERIFY and cls.verify is PlainTask.verify:
         raise _refused(name, f"repeat is verify, and class {cls.__name__} has no `verify`. Write it.")
     return found
+
+
+def _checked_rate(name: str, rate: object) -> float | None:
+    if rate is None:
+        return None
+    if isinstance(rate, (int, float)) and not isinstance(rate, bool) and LEAST_PER_SECOND <= rate <= MOST_PER_SECOND:
+        return float(rate)
+    raise _refused(
+        name,
+        f"max_per_second is {rate!r:.60}. Give a number of Transactions a second, from 1/3600 (one an hour) to "
+        f"{MOST_PER_SECOND:.0f}, or leave it out for no limit.",
+    )
 
 
 def _refused(name: str, what: str) -> ProcessDeclarationError:

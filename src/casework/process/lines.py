@@ -109,6 +109,11 @@ class Line:
         return {spec.name: spec for spec in map(spec_of, self.process.tasks)}
 
     @cached_property
+    def limits(self) -> Mapping[str, float]:
+        """The tasks that have a limit, each with its `max_per_second`."""
+        return {name: rate for name, spec in self.specs.items() if (rate := spec.max_per_second) is not None}
+
+    @cached_property
     def shape(self) -> Shape:
         """Its form as data."""
         finalizer = () if self.process.finalizer is None else (FINALIZER,)

@@ -13,6 +13,7 @@ from tests.unit.process.test_transactions import new
 from casework.errors import ExpressionError, ProcessDeclarationError
 from casework.process import ABORTED, ERROR_IN_PROGRESS, StatusSet
 from casework.process.admission import admit, admit_all
+from casework.process.declaring import bot_task
 from casework.process.lines import LOOP_RECORD, LOOP_RULE, Finalizer, Line, Rule, record_of
 from casework.process.monitors import ErrorMonitor, InputMonitorTask, TransactionMonitorTask
 
@@ -168,3 +169,18 @@ def test_a_line_tells_who_may_still_come_onto_it() -> None:
     assert {status: line.may_bring(replace(new(), status=status), ours) for status in may} == may
     claimed = [replace(new(), status="PROCESSING_IN_PROGRESS", claim_id=claim) for claim in (ours, other)]
     assert [line.may_bring(each, ours) for each in claimed] == [False, True]
+
+
+def test_tasks_of_one_name_share_one_limit() -> None:
+    """BP-32. In two processes a task has one limit; another one beside it is refused, and both are told."""
+
+    def limited(rate: float | None) -> Any:
+        class Limited(A):  # type: ignore[misc,valid-type]
+            pass
+
+        return bot_task("a", effects=False, max_per_second=rate)(Limited)
+
+    lines = admit_all([process(limited(5)), process(limited(5.0), B, name="second")])
+    assert [line.limits for line in lines.values()] == [{"a": 5.0}, {"a": 5.0}]
+    with pytest.raises(ProcessDeclarationError, match=r"'a' has max_per_second 5 in process 'processing' and 0[.]5 in"):
+        admit_all([process(limited(5)), process(limited(0.5), name="second")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ def test_a_task_has_a_stable_name_and_says_how_it_is() -> None:
     assert (spec.name, spec.cls, spec.kind, spec.repeat) == ("send-letter", Renamed, Kind.PLAIN, Repeat.KEYED)
     assert (spec.version, spec.timeout, spec.errors, spec.alone) == ("2", 5, policy, False)
     assert spec_of(bot_task("look", effects=False)(Plain)).repeat is Repeat.IDEMPOTENT
+    assert spec_of(bot_task("call", effects=False, max_per_second=5)(Plain)).max_per_second == 5.0
     assert spec_of(bot_task("book")(InDatabase)).repeat is None
 
 
@@ -98,6 +100,10 @@ class Agent(AgentTask):
         (lambda: bot_task("a")(Agent), "names no workflow"),
         (lambda: bot_task("a", timeout=0)(InDatabase), "timeout is 0"),
         (lambda: bot_task("a", version="")(InDatabase), "version is ''"),
+        *(
+            (lambda rate=rate: bot_task("a", max_per_second=rate)(InDatabase), r"Task 'a': max_per_second is .*Give a")
+            for rate in (0, -1, float("nan"), float("inf"), True, 10**400, 1001, 1e-9, "5", Decimal(5))
+        ),
     ],
 )
 def test_what_could_not_be_run_is_refused(declare: Callable[[], Any], said: str) -> None:

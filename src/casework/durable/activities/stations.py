@@ -20,7 +20,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from casework.durable.activities.services import Services
-from casework.durable.process_contracts import AT_ONCE, Outcome, TrayWork
+from casework.durable.process_contracts import AT_ONCE, Outcome, TrayWork, apart_ms
 from casework.errors import ExpressionError, ProcessDeclarationError
 from casework.process.declaring import TaskSpec
 from casework.process.failures import ErrorEntity, Spot, error_entity
@@ -77,6 +77,12 @@ class Station(ABC):
         """The error policy that counts here."""
         own = None if self.spec is None else self.spec.errors
         return nearest([own, None if self.line is None else self.line.process.errors, self.services.app.errors])
+
+    @property
+    def limit_ms(self) -> int | None:
+        """The task's limit, where it was sent as one that has none: then it is to come again, in its own queue."""
+        rate = None if self.spec is None or not self.asked.unlimited else self.spec.max_per_second
+        return None if rate is None else apart_ms(rate)
 
     def not_ours(self, item: Item) -> Outcome | None:
         """Said of one that has an error, where this line does not handle errors."""

@@ -144,7 +144,8 @@ class RunStation(PlainStation):
             row = await runs.get(conn, step.tenant, run_id)
             if row is None:  # else another attempt was here meanwhile
                 version, pinned = await _pinned(conn, step.tenant, wanted, run_id)
-                row, _ = await runs.create_pending(conn, _row(step, run_id, wanted, version, pinned))
+                new = _row(step, run_id, wanted, version, pinned, self.services.settings.temporal.task_queue)
+                row, _ = await runs.create_pending(conn, new)
                 await linked_runs.link(conn, step, run_id, at)
                 await transactions.write(conn, now, self.placed(now), step.process, step.task, at)
         return row
@@ -253,6 +254,8 @@ class TaskRunActivities:
             StoreUnavailableError: the database cannot be reached; what is done is found again.
         """
         (item,), station = _items(work), self._station(work, None)
+        if (limit := station.limit_ms) is not None:
+            return TaskRunBegun(apart_ms=limit)
         return (
             await station.begin(item)
             if isinstance(station, RunStation)
@@ -326,7 +329,7 @@ async def _pinned(conn: Connection, tenant: str, wanted: _Wanted, run_id: UUID) 
     return found[0], pinned
 
 
-def _row(step: TaskStep, run_id: UUID, wanted: _Wanted, version: int, pinned: Pinned) -> runs.NewRun:
+def _row(step: TaskStep, run_id: UUID, wanted: _Wanted, version: int, pinned: Pinned, task_queue: str) -> runs.NewRun:
     return runs.NewRun(
         tenant=step.tenant,
         run_id=run_id,
@@ -337,5 +340,5 @@ def _row(step: TaskStep, run_id: UUID, wanted: _Wanted, version: int, pinned: Pi
         request_hash=content_hash(wanted.given),
         turn_limit=DEFAULT_TURN_LIMIT,
         policy_adoption=pinned.policy_adoption,
-        task_queue=activity.info().task_queue,
+        task_queue=task_queue,
     )

@@ -66,7 +66,10 @@ class TrayActivities:
         Raises:
             StoreUnavailableError: the database cannot be reached; what is done is found again.
         """
-        first = await self._reply(self._station(work), work.standing)
+        station = self._station(work)
+        if (limit := station.limit_ms) is not None:
+            return TrayReply((), apart_ms=limit)
+        first = await self._reply(station, work.standing)
         return replace(first, ahead=tuple([outcomes async for outcomes in self._ahead(work, first.outcomes)]))
 
     @activity.defn(name=contracts.GIVE_UP)
@@ -115,7 +118,7 @@ class TrayActivities:
         return kind(services, work, line, self._now, self._room)
 
     async def _ahead(self, work: TrayWork, outcomes: tuple[Outcome, ...]) -> AsyncIterator[tuple[Outcome, ...]]:
-        """The outcomes of the visits that follow, as long as all Transactions pass to the next of them, in order.
+        """The outcomes of the visits that follow, as long as all pass to the next of them, and that has no limit.
 
         What fails as a whole is left for its own activity, which fails in the same way.
         """
@@ -126,8 +129,11 @@ class TrayActivities:
             order = [uuid for each in work.standing for uuid in each.transactions]
             there = standing((uuid, statuses[uuid]) for uuid in order)
             following = replace(work, station=visit.station, visit=visit.visit, attempt=1, standing=there, ahead=())
+            station = self._station(following)
+            if station.limit_ms is not None:
+                return
             try:
-                outcomes = (await self._reply(self._station(following), there)).outcomes
+                outcomes = (await self._reply(station, there)).outcomes
             except CaseworkError as error:
                 activity.logger.info("%s is left for an activity of its own: %s", visit.path, error)
                 return

@@ -97,7 +97,8 @@ class Tray:
         start, before = self._start, self._start.carried
         part = 2 if before is None else before.part + 1
         carried = self._book.carried(part, tree.export_counters(), self._calls.given_up)
-        successor = replace(start, entries=(), standing=(), carried=carried)
+        limits = dict(self._calls.limits)
+        successor = replace(start, entries=(), standing=(), carried=carried, apart_ms=limits)
         if len(dumps(successor).encode()) <= CARRIED_BYTES:
             self._leaving = True
             workflow.continue_as_new(successor)

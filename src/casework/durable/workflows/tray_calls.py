@@ -3,10 +3,15 @@
 A database that is away, or a worker that lacks what it needs, is waited for, as long as it takes. A worker that is
 lost, or an error that nobody foresaw, uses up attempts; then the Transactions are tried one by one, since it may be one
 of them that brings its worker down. Whichever fails alone as well is given up, and the others go on.
+
+A task that has a limit is sent to a queue of its own, one Transaction at a time, so that the engine counts what the
+limit means. Whether it has one the tray was told when it started. What waits there for very long asks anew, in the
+common queue: a release may have given the task another limit, or none, and then nobody looks into that queue.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,8 +35,10 @@ from casework.durable.process_contracts import (
     TrayStart,
     TrayWork,
     Visit,
+    limited_queue,
 )
-from casework.durable.workflows.failures import reason_of, store_unavailable, unreadable
+from casework.durable.task_run_contracts import TaskRunBegun
+from casework.durable.workflows.failures import never_started, reason_of, store_unavailable, unreadable
 from casework.durable.workflows.operations import StoreWait, activity_id
 from casework.durable.workflows.tray_book import TrayBook
 from casework.process.declaring import TIMEOUT_LIMIT
@@ -39,6 +46,7 @@ from casework.process.walk import GiveUp, Work
 from casework.tasktree import current_node
 
 Reply = TypeVar("Reply")
+Limited = TypeVar("Limited", TrayReply, TaskRunBegun)
 TOGETHER = 100
 """Most Transactions in one activity."""
 ATTEMPTS = 3
@@ -51,6 +59,10 @@ AGAIN_AFTER = (0.2, 1.0, 5.0)
 """Seconds before a further attempt of the error policy; the last repeats."""
 LOOKS_AFTER = (0.5, 1.0, 2.0, 5.0, 15.0)
 """Seconds before it is looked again whether those have come that a Transaction waits for; the last repeats."""
+IN_QUEUE_S = (600.0, 86_400.0)
+"""Least and longest wait in the queue of a task that has a limit, before it is asked whether it still has it."""
+IN_QUEUE = 1000
+"""Transactions that may stand before one there, as far as these bounds leave it."""
 
 
 class TrayCalls:
@@ -62,6 +74,7 @@ class TrayCalls:
         self._looks = 0
         self._known: dict[tuple[str, tuple[UUID, ...]], tuple[Outcome, ...]] = {}
         """What was done with the work of a station before."""
+        self.limits = dict(start.apart_ms)
         self.given_up = 0 if start.carried is None else start.carried.given_up
 
     async def work(self, work: Work) -> list[Outcome]:
@@ -94,25 +107,71 @@ class TrayCalls:
         return math.ceil(count / AT_ONCE) * each + SPARE_S
 
     async def _together(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...] = ()) -> list[Outcome]:
+        if work.station in self.limits:
+            return await self._each(work, uuids)
         try:
-            return await self._part(work, uuids, ahead)
+            reply = await self._part(work, uuids, ahead)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
             if len(uuids) == 1:
                 return await self.give_up(GiveUp({uuids[0]: reason_of(error)}), work)
+        else:
+            if reply.apart_ms is None:
+                return list(reply.outcomes)
+            self.limits[work.station] = reply.apart_ms
+            return await self._each(work, uuids)
         made: list[Outcome] = []
         for uuid in uuids:
             made += await self._together(work, (uuid,))
         return made
 
-    async def _part(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...]) -> list[Outcome]:
-        asked = replace(self.asked(work, uuids), ahead=ahead)
+    async def _part(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...]) -> TrayReply:
+        asked = replace(self.asked(work, uuids), ahead=ahead, unlimited=True)
         seconds = self.seconds(work.station, len(uuids)) + sum(self.seconds(each.station, len(uuids)) for each in ahead)
         reply = await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)
         for visit, outcomes in zip(ahead, reply.ahead, strict=False):
             self._known[visit.path, uuids] = outcomes
-        return list(reply.outcomes)
+        return reply
+
+    async def _each(self, work: Work, uuids: tuple[UUID, ...]) -> list[Outcome]:
+        """The work on each by an activity of its own, some at one time."""
+        gate, lost, seconds = asyncio.Semaphore(AT_ONCE), dict[UUID, str](), self.seconds(work.station, 1)
+
+        async def one(uuid: UUID) -> tuple[Outcome, ...]:
+            async with gate:
+                try:
+                    asked = self.asked(work, (uuid,))
+                    return (await self.limited(contracts.WORK_TRAY, asked, TrayReply, seconds, str(uuid))).outcomes
+                except ActivityError as error:
+                    if is_cancelled_exception(error):
+                        raise
+                    lost[uuid] = reason_of(error)
+                    return ()
+
+        made = await asyncio.gather(*map(one, uuids))
+        outcomes = [each for some in made for each in some]
+        return outcomes + (await self.give_up(GiveUp(lost), work) if lost else [])
+
+    async def limited(self, activity: str, asked: TrayWork, reply: type[Limited], seconds: float, name: str) -> Limited:
+        """The work on one Transaction, in the queue of its task for as long as that has a limit.
+
+        Raises:
+            ActivityError: as `execute`.
+        """
+        station = asked.station
+        while True:
+            if (limit := self.limits.get(station)) is not None:
+                try:
+                    return await self.execute(activity, asked, reply, seconds, name, limit=limit)
+                except ActivityError as error:
+                    if not never_started(error):
+                        raise
+                    self.limits.pop(station, None)
+            made = await self.execute(activity, replace(asked, unlimited=True), reply, seconds, name)
+            if made.apart_ms is None:
+                return made
+            self.limits[station] = made.apart_ms
 
     async def give_up(self, pending: GiveUp, work: Work | None = None) -> list[Outcome]:
         """Let Transactions fail for a reason of their tray's; what is done of `work` after all counts."""
@@ -157,13 +216,18 @@ class TrayCalls:
         seconds: float,
         name: str = "",
         attempts: int = ATTEMPTS,
+        limit: int | None = None,
     ) -> Reply:
         """Until it is done. `name` tells apart those that are under way in one node at one time.
+
+        With a `limit` (how long Transactions lie apart, in milliseconds) `asked` is a TrayWork, and waits in the queue
+        of its task; not for ever.
 
         Raises:
             ActivityError: its attempts are used up, or it was cancelled.
         """
         wait = StoreWait()
+        queue = {} if limit is None else _queue(asked.station, limit)
         while True:
             try:
                 made: Reply = await workflow.execute_activity(
@@ -179,6 +243,7 @@ class TrayCalls:
                         maximum_interval=timedelta(seconds=20),
                         maximum_attempts=attempts,
                     ),
+                    **queue,
                 )
             except ActivityError as error:
                 if is_cancelled_exception(error) or not (store_unavailable(error) or unreadable(error)):
@@ -186,6 +251,20 @@ class TrayCalls:
                 await wait.pause(error)
             else:
                 return made
+
+
+def _queue(task: str, limit: int) -> dict[str, Any]:
+    """Where the work of a task with a limit waits, and for how long."""
+    return {
+        "task_queue": limited_queue(workflow.info().task_queue, task),
+        "schedule_to_start_timeout": timedelta(seconds=in_queue_s(limit)),
+    }
+
+
+def in_queue_s(limit: int) -> float:
+    """How long it is waited in the queue of a task whose Transactions lie `limit` milliseconds apart."""
+    least, longest = IN_QUEUE_S
+    return min(max(least, IN_QUEUE * limit / 1000), longest)
 
 
 def _of(pauses: Sequence[float], number: int) -> float:

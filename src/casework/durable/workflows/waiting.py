@@ -43,7 +43,7 @@ async def _one(calls: TrayCalls, work: Work, uuid: UUID) -> Outcome | str:
     """What came of the work on one Transaction; or why nobody can say."""
     asked, seconds = calls.asked(work, (uuid,)), calls.seconds(work.station, 1)
     try:
-        begun = await calls.execute(BEGIN_TASK_RUN, asked, TaskRunBegun, seconds, f"begin/{uuid}")
+        begun = await calls.limited(BEGIN_TASK_RUN, asked, TaskRunBegun, seconds, f"begin/{uuid}")
         if begun.start is None:
             assert begun.outcome is not None
             return begun.outcome
