@@ -1,19 +1,23 @@
 """A business process beside the job queues PgQueuer and Procrastinate, all on one PostgreSQL.
 
 The server has `synchronous_commit` and `fsync` on for all alike; each contestant has a database of its own. A *task* is
-one piece of work that changes the data of one row: ours is a transactional Task of a process of three, with trays of
-100; a peer's is a job, three for each item. A peer's jobs are all in the queue from the beginning, and nothing holds
-the second of an item back until the first is done; ours go in order, with the ledger, the stage log and the checks of
-each claim.
+one piece of work that changes the data of one row: ours is a Task of a process of three, with trays of 100; a peer's is
+a job, three for each item. A peer's jobs are all in the queue from the beginning, and nothing holds the second of an
+item back until the first is done; ours go in order, with the ledger, the stage log and the checks of each claim.
 
 - *tasks executed* are per second of wall time. Ours: from the Monitor's poll until all Transactions are COMPLETED, on
   one worker, with Temporal's development server. A peer: its worker from its start until the queue is empty and it has
-  ended. Ours and the peers have up to eight tasks at once. What waits was put there before, out of the time.
+  ended. Ours and the peers have up to eight tasks at once. What waits was put there before, out of the time. Our Tasks
+  say `effects=False`: they get a Transaction and give back what is to change, which is written for a tray at once.
+- *transactional tasks executed* are the same work in Tasks that may write to tables of their own: each has a database
+  transaction for itself, with its row in the ledger.
 - *CPU* of a task is that of the process that works; *with its servers*, that of PostgreSQL and Temporal too.
 - *claims* are items taken per second of wall time, by one claimer after the other: ours by a claim of a tray of 100,
-  PgQueuer's by a batch of 100, Procrastinate's one job at a time, which is the only way that it has.
+  PgQueuer's by a batch of 100, Procrastinate's one job at a time, which is the only way that it has. A Transaction is
+  claimed once for its whole process, a peer's job for one task: *tasks claimed* counts three for each of ours.
 - *claim latency* is one such call, with 1,000,000 rows waiting (50,000 with `--quick`): of a hundred for ours and
-  PgQueuer, of one for Procrastinate. *For each row* is the same divided by what the call has taken.
+  PgQueuer, of one for Procrastinate. *For each row* is the same divided by what the call has taken, *for each task* by
+  the tasks that it was taken for.
 """
 
 from __future__ import annotations
@@ -29,12 +33,14 @@ from typing import Protocol
 import psycopg
 
 from benchmarks.harness import Report, Samples, Scale, main
-from benchmarks.queues.ours import TASKS, ours
+from benchmarks.queues.ours import TASKS, computing, ours, transactional
 from benchmarks.queues.peers import pgqueuer, procrastinates
 from benchmarks.support.ground import Servers, servers
 from benchmarks.support.processes import cpu_seconds, family
 
-OURS, PGQUEUER, PROCRASTINATE = "ours", "PgQueuer", "Procrastinate"
+OURS, TRANSACTIONAL, PGQUEUER, PROCRASTINATE = "ours", "ours_transactional", "PgQueuer", "Procrastinate"
+CLAIMERS = (OURS, PGQUEUER, PROCRASTINATE)
+"""Those whose claims are measured; a claim is the same whatever the Tasks are."""
 CLAIMS = 10
 """Calls of one turn of claims."""
 
@@ -90,20 +96,22 @@ class Contest:
         for number in range(size.rounds + 1):
             for name in self._contestants:
                 await self._work(name, size.items, counts=number > 0)
-        for name, (each, dsn) in self._contestants.items():
-            await each.fill(each.claim_size * CLAIMS * (size.rounds + 1))
-            await _analyze(dsn)
-            await self._claims(name)
+        for name in CLAIMERS:
+            await self._wait(name, self._contestants[name][0].claim_size * CLAIMS * (size.rounds + 1))
         for _ in range(size.rounds):
-            for name in self._contestants:
+            for name in CLAIMERS:
                 self.turns[name].claims_per_s.append(await self._claims(name))
-        for name, (each, dsn) in self._contestants.items():
-            await each.fill(size.waiting)
-            await _analyze(dsn)
-            await self._claims(name)
+        for name in CLAIMERS:
+            await self._wait(name, size.waiting)
         for _ in range(size.rounds):
-            for name in self._contestants:
+            for name in CLAIMERS:
                 await self._latency(name)
+
+    async def _wait(self, name: str, count: int) -> None:
+        each, dsn = self._contestants[name]
+        await each.fill(count)
+        await _analyze(dsn)
+        await self._claims(name)
 
     async def _work(self, name: str, items: int, *, counts: bool) -> None:
         (each, _), tasks, turns = self._contestants[name], items * TASKS, self.turns[name]
@@ -148,7 +156,8 @@ async def contest() -> AsyncIterator[Contest]:
     """All contestants at work on the same servers."""
     async with servers() as made, AsyncExitStack() as stack:
         contestants: dict[str, tuple[Contestant, str]] = {
-            OURS: await stack.enter_async_context(ours(made)),
+            OURS: await stack.enter_async_context(ours(made, OURS, computing)),
+            TRANSACTIONAL: await stack.enter_async_context(ours(made, TRANSACTIONAL, transactional)),
             PGQUEUER: await stack.enter_async_context(pgqueuer(made)),
             PROCRASTINATE: await stack.enter_async_context(procrastinates(made)),
         }
@@ -164,17 +173,29 @@ async def compare(size: Size) -> Mapping[str, Turns]:
 
 def samples(found: Mapping[str, Turns]) -> list[Samples]:
     """The figures, ours beside each peer's."""
-    return [each for name in (PGQUEUER, PROCRASTINATE) for each in _beside(found[OURS], found[name], name)]
+    return [each for name in (PGQUEUER, PROCRASTINATE) for each in _beside(found, name)]
 
 
-def _beside(ours_: Turns, peer: Turns, name: str) -> list[Samples]:
+def _beside(found: Mapping[str, Turns], name: str) -> list[Samples]:
+    ours_, apart, peer = found[OURS], found[TRANSACTIONAL], found[name]
+
+    def rates(what: str, mine: list[float], theirs: list[float]) -> Samples:
+        return Samples(what, "per second", mine, theirs, name, more_is_better=True)
+
+    def times(what: str, mine: list[float], theirs: list[float]) -> Samples:
+        return Samples(what, "ms", mine, theirs, name)
+
     return [
-        Samples("tasks executed", "per second", ours_.per_s, peer.per_s, name, more_is_better=True),
-        Samples("CPU of a task", "ms", ours_.own_ms, peer.own_ms, name),
-        Samples("CPU of a task, with its servers", "ms", ours_.all_ms, peer.all_ms, name),
-        Samples("claims", "per second", ours_.claims_per_s, peer.claims_per_s, name, more_is_better=True),
-        Samples("claim latency with many waiting", "ms", ours_.latency_ms, peer.latency_ms, name),
-        Samples("claim latency with many waiting, for each row", "ms", ours_.row_ms, peer.row_ms, name),
+        rates("tasks executed", ours_.per_s, peer.per_s),
+        times("CPU of a task", ours_.own_ms, peer.own_ms),
+        times("CPU of a task, with its servers", ours_.all_ms, peer.all_ms),
+        rates("transactional tasks executed", apart.per_s, peer.per_s),
+        times("CPU of a transactional task, with its servers", apart.all_ms, peer.all_ms),
+        rates("claims", ours_.claims_per_s, peer.claims_per_s),
+        rates("tasks claimed", [each * TASKS for each in ours_.claims_per_s], peer.claims_per_s),
+        times("claim latency with many waiting", ours_.latency_ms, peer.latency_ms),
+        times("claim latency with many waiting, for each row", ours_.row_ms, peer.row_ms),
+        times("claim latency with many waiting, for each task", [each / TASKS for each in ours_.row_ms], peer.row_ms),
     ]
 
 

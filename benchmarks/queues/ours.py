@@ -1,9 +1,9 @@
-"""Ours: a process of three transactional tasks with trays of 100, from its Monitor's poll to COMPLETED."""
+"""Ours: a process of three tasks with trays of 100, from its Monitor's poll to COMPLETED."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from casework.durable.client import RunClient
 from casework.durable.process_client import ProcessClient
 from casework.durable.worker import make_worker
 from casework.examples.loan_underwriting.application import POLICY
-from casework.process import SUBMISSION, Change, TaskContext, Transaction, TransactionalTask, bot_task
+from casework.process import SUBMISSION, Change, PlainTask, TaskContext, Transaction, TransactionalTask, bot_task
 from casework.process.tasks import Task
 from casework.store.processes import claims
 
@@ -32,17 +32,30 @@ _UNDER_WAY = b"select exists (select from process_ops.transactions where tenant 
 _ONCE_A_DAY = {"monitors": [{"monitorClass": "SubmissionMonitor", "pollingInterval": "P1D", "sleepTime": "P1D"}]}
 
 
-def _counting(name: str) -> type[Task]:
-    @bot_task(name)
-    class Counting(TransactionalTask):
+def _computing(name: str) -> type[Task]:
+    @bot_task(name, effects=False)
+    class Computing(PlainTask):
         async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:  # noqa: ARG002
             return Change(data={"n": transaction.data["n"] + 1})
 
-    return Counting
+    return Computing
 
 
-PROCESS = replace(SUBMISSION, tasks=tuple(_counting(name) for name in ("first", "second", "third")), tray_size=TRAY)
-app = App(processes=[PROCESS], monitors=_ONCE_A_DAY)
+def _transactional(name: str) -> type[Task]:
+    @bot_task(name)
+    class Transactional(TransactionalTask):
+        async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:  # noqa: ARG002
+            return Change(data={"n": transaction.data["n"] + 1})
+
+    return Transactional
+
+
+def _app(task: Callable[[str], type[Task]]) -> App:
+    tasks = tuple(task(name) for name in ("first", "second", "third"))
+    return App(processes=[replace(SUBMISSION, tasks=tasks, tray_size=TRAY)], monitors=_ONCE_A_DAY)
+
+
+computing, transactional = _app(_computing), _app(_transactional)
 
 
 class Ours:
@@ -68,8 +81,8 @@ class Ours:
 
     async def execute(self) -> None:
         """Poll, and wait until all that was prepared is COMPLETED."""
-        if not await self._processes.start(TENANT, PROCESS.name, "benchmark"):
-            await self._processes.poll_now(TENANT, PROCESS.name, "benchmark")
+        if not await self._processes.start(TENANT, SUBMISSION.name, "benchmark"):
+            await self._processes.poll_now(TENANT, SUBMISSION.name, "benchmark")
         async with asyncio.timeout(PATIENCE_S):
             while await self._under_way():  # noqa: ASYNC110  # no event tells of another's commit
                 await asyncio.sleep(LOOK_EVERY_S)
@@ -84,7 +97,7 @@ class Ours:
                 into=WORKING,
                 claim_id=uuid4(),
                 most=TRAY,
-                process=PROCESS.name,
+                process=SUBMISSION.name,
                 by="SubmissionMonitor",
                 at=datetime.now(UTC),
             )
@@ -98,9 +111,9 @@ class Ours:
 
 
 @asynccontextmanager
-async def ours(servers: Servers) -> AsyncIterator[tuple[Ours, str]]:
-    """At work on a database of its own; its URL."""
-    async with servers.side("ours", app, POLICY.read_text()) as side:
+async def ours(servers: Servers, name: str, app: App) -> AsyncIterator[tuple[Ours, str]]:
+    """At work on a database `name` of its own; its URL."""
+    async with servers.side(name, app, POLICY.read_text()) as side:
         worker = make_worker(side.client, side.services, side.settings)
         async with working([worker]):
             yield Ours(side), side.dsn
