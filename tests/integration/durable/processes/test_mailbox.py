@@ -1,4 +1,4 @@
-"""The example's mails out of a real mailbox, through the engine: taken in by the Monitor, read and checked by its line."""
+"""The example's mails out of a real mailbox, through the engine: taken in by the Monitor, checked by its line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNTS = "select status, count(*) from process_ops.transactions group by status 
 
 @pytest.mark.timeout(120)
 async def test_a_mailbox_is_taken_in_once(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """BP-20, BP-22. Nine mails, two of them one: each has its Transaction, each is filed, and a second poll adds nothing.
+    """BP-20, BP-22. Nine mails, two of them one: each has its Transaction and is filed; a second poll adds nothing.
 
     Their attachments are read by the line, whose Tasks only compute, for all of a tray together.
     """
