@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-def on_database(url: str, role: str | None, work: Callable[[Connection], Awaitable[Made]]) -> Made:
+STATEMENT_S = 10.0
+"""How long one statement may take, in seconds, unless a command says otherwise."""
+
+
+def on_database(
+    url: str,
+    role: str | None,
+    work: Callable[[Connection], Awaitable[Made]],
+    *,
+    statement_timeout_s: float = STATEMENT_S,
+) -> Made:
     """The result of `work` in one database transaction, as `role`.
 
     Raises:
@@ -21,7 +31,10 @@ def on_database(url: str, role: str | None, work: Callable[[Connection], Awaitab
     from casework.store.database import Database
 
     async def run() -> Made:
-        async with await Database.open(url, role=role, max_size=1, name="casework-cli") as db, db.transaction() as conn:
+        opening = Database.open(
+            url, role=role, max_size=1, name="casework-cli", statement_timeout_s=statement_timeout_s
+        )
+        async with await opening as db, db.transaction() as conn:
             return await work(conn)
 
     return asyncio.run(run())

@@ -9,6 +9,8 @@ import click
 from casework.cli import exits
 from casework.cli.output import emit_json, json_option
 
+_AUDIT_STATEMENT_S = 600.0
+"""A check reads whole tables."""
 _TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), help="Stop watching after so many seconds.")
 _WATCH = click.option("--watch", is_flag=True, help="Go on telling what moves, until nothing does.")
 
@@ -118,19 +120,37 @@ def schedule(names: tuple[str, ...], *, remove: bool, as_json: bool, **given: An
 
 @process.command()
 @click.option("--tenant", default="default", show_default=True, help="The tenant whose books they are.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How many faults of each check are told; the rest is counted.",
+)
+@click.option(
+    "--entities",
+    multiple=True,
+    metavar="SCHEMA.TABLE",
+    help="A table of the project's entities: whether its rows went to the clones. May be repeated.",
+)
 @json_option
-def audit(tenant: str, as_json: bool) -> int:
-    """Whether the books of all Transactions balance, from PostgreSQL, in one snapshot.
+def audit(tenant: str, most: int, entities: tuple[str, ...], as_json: bool) -> int:
+    """Whether the books of all Transactions balance, from PostgreSQL, all as they are at one instant.
 
-    Stages against status, claims, steps, errors, families, natural keys, analytics. The exit code is 1 where something
-    does not agree; each fault is told with its id.
+    Stages against status, claims, steps, errors, clones, families, analytics, loop records. The exit code is 1 where
+    something does not agree; each fault is told with its id, and with what to do.
     """
     from casework.cli import stack
     from casework.cli.direct import on_database
-    from casework.cli.process_view import print_books
+    from casework.cli.process_books import print_books
     from casework.store.processes.audit import books
     from casework.store.roles import RUNTIME
 
-    found = on_database(stack.load().database.runtime_dsn(), RUNTIME, lambda conn: books(conn, tenant)).to_plain()
+    found = on_database(
+        stack.load().database.runtime_dsn(),
+        RUNTIME,
+        lambda conn: books(conn, tenant, most, entities),
+        statement_timeout_s=_AUDIT_STATEMENT_S,
+    ).to_plain()
     emit_json(found) if as_json else print_books(found)
     return exits.OK if found["balanced"] else exits.FAILED

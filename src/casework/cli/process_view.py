@@ -224,15 +224,3 @@ def _shifts(count: int, body: Mapping[str, Any]) -> list[str]:
     except ValueError as error:
         raise InputError(f"--every: {error}.", field="--every") from None
     return [f"PT{int(each.offset.total_seconds())}S" for each in staggered(count, every)]
-
-
-def print_books(books: Mapping[str, Any]) -> None:
-    """Print how many rows there are, and each fault with its id."""
-    counts = books["counts"]
-    click.echo(
-        f"{counts['transactions']} Transactions: {counts['open']} open, {counts['in_trays']} in trays, "
-        f"{counts['completed']} COMPLETED, {counts['failed']} failed; {counts['steps']} steps"
-    )
-    for each in books["faults"]:
-        click.echo(f"FAULT {each['id']}: {each['fault']}: {safe(each['found'])}")
-    click.echo(f"The books {'balance' if books['balanced'] else 'do NOT balance'}.")

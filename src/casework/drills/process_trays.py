@@ -121,7 +121,8 @@ async def _judge(stack: LocalStack, report: Report, uuids: list[UUID], destinati
     opening = Database.open(stack.settings.database.runtime_dsn(), role=RUNTIME, max_size=1, name="casework-drill")
     async with await opening as db, db.transaction() as conn:
         books = await audit.books(conn, TENANT)
-    report.promise("The books balance", not books.faults, [str(each) for each in books.faults[:5]])
+    told = [f"{each.check.of} {each.id}: {each.check.fault}: {each.found}" for each in books.faults[:5]]
+    report.promise("The books balance", books.balance, told)
     report.counts.update(transactions=len(uuids), calls=sum(counts.calls.values()), effects=len(counts.effects))
 
 

@@ -8,6 +8,7 @@ was split; the clone of a child counts in its place.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -89,19 +90,41 @@ async def clone_of(conn: Connection, tenant: str, uuid: UUID) -> UUID | None:
     return None if found is None else UUID(str(found))
 
 
-async def _point(conn: Connection, table: str, failed: Transaction, clone: Transaction) -> None:
-    found = await queries.dicts(conn, _SQL["guarded"], {"table": table})
-    if not found:
+@dataclass(frozen=True, slots=True)
+class EntityTable:
+    """A table of a project's entities; `column` names the Transaction of a row."""
+
+    schema: str
+    name: str
+    column: str
+    has_tenant: bool
+
+    def of_tenant(self) -> sql.Composable:
+        """The condition that a row is of the tenant `%(tenant)s`; nothing where the table knows no tenants."""
+        return sql.SQL(" and e.tenant = %(tenant)s") if self.has_tenant else sql.SQL("")
+
+
+async def entity_table(conn: Connection, table: str) -> EntityTable:
+    """A table of entities by its name, `schema.table`.
+
+    Raises:
+        ProcessDeclarationError: it is not there, or is not guarded.
+    """
+    found = await queries.one(conn, _SQL["guarded"], {"table": table}, EntityTable)
+    if found is None:
         raise ProcessDeclarationError(
             f"Table {table!r} is not there, or is not guarded. Call process_ops.guard_entities('{table}') in a "
             "migration of yours.",
             field="entities",
         )
-    (row,) = found
-    column, params = sql.Identifier(row["column"]), {"to": clone.uuid, "uuid": failed.uuid, "tenant": failed.tenant}
-    statement = sql.SQL("update {} set {} = %(to)s where {} = %(uuid)s").format(
-        sql.Identifier(row["schema"], row["name"]), column, column
+    return found
+
+
+async def _point(conn: Connection, name: str, failed: Transaction, clone: Transaction) -> None:
+    table = await entity_table(conn, name)
+    column = sql.Identifier(table.column)
+    statement = sql.SQL("update {} e set {} = %(to)s where e.{} = %(uuid)s").format(
+        sql.Identifier(table.schema, table.name), column, column
     )
-    if row["has_tenant"]:
-        statement += sql.SQL(" and tenant = %(tenant)s")
-    await conn.execute(statement, params)
+    params = {"to": clone.uuid, "uuid": failed.uuid, "tenant": failed.tenant}
+    await conn.execute(statement + table.of_tenant(), params)

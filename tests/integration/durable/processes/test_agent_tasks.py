@@ -146,6 +146,7 @@ async def test_an_input_that_cannot_be_starts_no_run(house: House, data: dict[st
     assert await desk.runs(claimed.uuid) == []
 
 
+@pytest.mark.unbalanced("stage log ends otherwise", "step is STARTED and its tray is over")
 async def test_what_is_no_longer_the_trays_is_left_alone(house: House) -> None:
     """BP-24: once the status or the claim is another, neither activity touches a field of the Transaction."""
     desk = await desk_of(house)
@@ -164,6 +165,7 @@ async def test_what_is_no_longer_the_trays_is_left_alone(house: House) -> None:
     assert await desk.errors(claimed.uuid) == []
 
 
+@pytest.mark.unbalanced("step is STARTED and its tray is over")
 async def test_a_sweep_leaves_to_a_tray_what_it_is_about_to_start(house: House) -> None:
     """A PENDING run is its tray's to start while that holds the Transaction; then it is closed, and not started."""
     desk = await desk_of(house)

@@ -12,10 +12,11 @@ import pytest
 from casework.errors import ConflictError, InputError, NotFoundError, ProcessDeclarationError, StateError
 from casework.process import Answer, ErrorPolicy, Remedy
 from casework.process.remedies import Remedied
-from casework.store.processes import remedies, transactions
+from casework.store.processes import remedies, task_errors, transactions
 from tests.integration.durable.conftest import TENANT, House
 from tests.integration.durable.processes.desk import Desk, now
 from tests.integration.durable.processes.waiting_app import ASK_ALL, BY_PERSON, app
+from tests.integration.store.processes.test_task_steps import an_error
 
 ALL = ErrorPolicy(resume=True, complete_by_hand=True)
 ENTITIES = ("shop.invoices", "shop.notes")
@@ -39,6 +40,10 @@ async def failed(desk: Desk, **more: Any) -> UUID:
     """A failed Transaction with two invoices and a note, beside others of nobody's and of another tenant's."""
     uuid = await desk.add({"n": 5}, "HAS_ERROR", status_before_error="PROCESSING_IN_PROGRESS", **more)
     async with desk.house.db.transaction() as conn:
+        one = await transactions.get(conn, TENANT, uuid)
+        assert one is not None
+        error = an_error(one, root=await transactions.root(conn, one), failed=one.start_time)
+        await task_errors.record(conn, TENANT, error)
         await conn.execute("insert into shop.invoices values (1, %(u)s), (2, %(u)s), (3, %(o)s)", _ids(uuid))
         await conn.execute(
             "insert into shop.notes values ('default', %(u)s, 'mine'), ('other', %(u)s, 'theirs')", _ids(uuid)
@@ -188,6 +193,7 @@ async def test_what_cannot_be_answered_is_refused(house: House) -> None:
         await by_hand(desk, well, Remedy(Answer.ABORT))
 
 
+@pytest.mark.unbalanced("work is not in the ledger")
 async def test_the_clone_of_a_child_counts_in_its_place(house: House) -> None:
     """BP-25. The parent at its join waits for the clone, and no more for the child that was aborted."""
     desk = await desk_of(house)

@@ -59,7 +59,11 @@ async def row_of(here: Yard, uuid: UUID) -> list[object]:
     return list(row)
 
 
-@pytest.mark.parametrize("status", ["HAS_ERROR", "ERROR_IN_PROGRESS"])
+@pytest.mark.parametrize(
+    "status",
+    ["HAS_ERROR", pytest.param("ERROR_IN_PROGRESS", marks=pytest.mark.unbalanced("claim is unknown"))],
+)
+@pytest.mark.unbalanced("stage log ends otherwise", "step is STARTED and its tray is over")
 async def test_what_the_error_process_takes_is_not_touched_any_more(house: House, status: str) -> None:
     """BP-24. While a plain task acts on a Transaction another hand takes it: no field of it changes, neither by the
     commit of that task, nor by later ones, the Finalizer and the release; the others come through."""
@@ -78,6 +82,7 @@ async def test_what_the_error_process_takes_is_not_touched_any_more(house: House
         assert await here.statuses([uuids[0], uuids[2]]) == [DONE, DONE]
 
 
+@pytest.mark.unbalanced("stage log ends otherwise")
 async def test_what_was_taken_between_two_stations_is_not_seen_by_the_next(house: House) -> None:
     """BP-24. A Transaction that is taken behind a task is neither begun at the next one nor finalized."""
     held = Held()

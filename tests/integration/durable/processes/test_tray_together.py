@@ -184,6 +184,7 @@ async def test_what_was_done_ahead_is_found_when_its_report_is_lost(house: House
         assert [len(await here.steps(uuid)) for uuid in uuids] == [4, 4]
 
 
+@pytest.mark.unbalanced("work is not in the ledger")
 async def test_the_finalizer_of_another_tray_is_not_this_one(house: House) -> None:
     """BP-4. One that a hand has taken from the tray, and another has ended, has left this line."""
     async with yard(house, quick_line(), works=False) as here:

@@ -1,129 +1,117 @@
-"""The books of business processes: they balance after what the product does, and each fault is found by its id."""
+"""The books of business processes: they balance after every legal history, and each fault is found and told."""
 
 from __future__ import annotations
 
-from uuid import uuid4
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
-from casework.process import Transaction
-from casework.process.transactions import child
 from casework.store.database import Database
 from casework.store.processes import audit
 from casework.store.processes.audit import Books
-from tests.integration.store.processes.making import (
-    TENANT,
-    add,
-    at,
-    begin,
-    claimed,
-    end,
-    end_of,
-    ended,
-    made,
-    step_of,
-)
-from tests.integration.store.processes.test_task_steps import an_error
+from casework.store.processes.audit_checks import CHECKS
+from casework.testing.databases import Databases
+from tests.integration.store.processes.breaking import BREAKS, STEPS, break_, copy, played
+from tests.integration.store.processes.histories import HISTORIES
+from tests.integration.store.processes.making import TENANT
+from tests.integration.store.processes.playing import Play
+
+TWIN = "twin"
 
 
-async def books(db: Database, tenant: str = TENANT) -> Books:
+async def books(db: Database, tenant: str = TENANT, most: int = audit.MOST) -> Books:
     async with db.transaction() as conn:
-        return await audit.books(conn, tenant)
+        return await audit.books(conn, tenant, most)
 
 
-async def break_(db: Database, statement: str, *params: object) -> None:
-    """As the owner, past every guard: what no writer of the product may do."""
-    async with db.transaction() as conn:
-        await conn.execute("reset role")
-        await conn.execute("set local session_replication_role = replica")
-        await conn.execute(statement.encode(), params)
+async def test_no_legal_history_is_a_fault(db: Database) -> None:
+    """Each in a tenant of its own, all side by side in one database."""
+    for history in HISTORIES:
+        await history(Play(db, history.__name__))
+        found = await books(db, history.__name__)
+        assert found.faults == [], (history.__name__, [(f.check.fault, f.found) for f in found.faults])
+        assert found.balance
+        assert found.counts.transactions > 0
 
 
-async def settled(db: Database) -> tuple[Transaction, Transaction, Transaction, Transaction]:
-    """One COMPLETED, one in a tray with a completed step, one that failed in a step, and a child of the second."""
-    done = await ended(db, natural_key="mail-1")
-    working, failed = await claimed(db, 2)
-    steps = [step_of(working), step_of(failed)]
-    first, second = await begin(db, *steps)
-    error = an_error(failed)
-    to = {"status": "HAS_ERROR", "status_before_error": failed.status, "claim_id": None}
-    assert await end(
-        db, end_of(steps[0], first), end_of(steps[1], second, state="FAILED", error="no", failure=error, to=to)
-    ) == ["written", "written"]
-    kid = child(working, "split.1", 1, {}, at(3))
-    await add(db, kid)
-    return done, working, failed, kid
+@pytest.fixture(scope="module")
+def ground(casework_databases: Databases) -> Iterator[tuple[str, dict[str, UUID]]]:
+    """A database of Transactions of every sort, each in two tenants, to be broken and rolled back; and their ids."""
+
+    async def play(dsn: str) -> dict[str, UUID]:
+        async with await Database.open(dsn) as db:
+            ids = await played(db)
+            await copy(db, TWIN)
+            assert ((await books(db)).faults, (await books(db, TWIN)).faults) == ([], [])
+        return {**ids, "gone": uuid4()}
+
+    with casework_databases.migrated() as dsn:
+        yield dsn, asyncio.run(play(dsn))
 
 
-async def test_books_of_what_the_product_writes_balance(db: Database) -> None:
-    """Claims, steps, errors, children and ends leave nothing that does not agree, and are counted."""
-    await settled(db)
-    found = await books(db)
-    assert found.faults == []
-    counts = found.counts
-    assert (counts.transactions, counts.open, counts.in_trays, counts.completed) == (4, 3, 2, 1)
-    assert (counts.failed, counts.steps) == (1, 2)
-    assert (await books(db, "other")).counts.transactions == 0
+async def broken(ground: tuple[str, dict[str, UUID]], *statements: str) -> Books:
+    """The books with what is broken, which is rolled back. Those of the other tenant balance."""
+    dsn, ids = ground
+    async with await Database.open(dsn, max_size=1) as db, db.transaction() as conn:
+        await break_(conn, statements, ids)
+        found, beside = await audit.checked(conn, TENANT), await audit.checked(conn, TWIN)
+        await conn.rollback()
+    assert beside.faults == []
+    assert beside.counts.transactions > 10
+    return found
 
 
-STAGES, STEPS = "process_ops.transaction_stages", "process_ops.transaction_steps"
-BREAKS: dict[str, tuple[int, str]] = {
-    "stage log ends otherwise": (1, "update process_ops.transactions set status = 'SUBMISSION_IN_PROGRESS'"),
-    "stage log has a gap": (1, f"update {STAGES} set before = 'ABORTED' where before is not null and transaction_uuid"),
-    "ended in a tray": (0, "update process_ops.transactions set claim_id = gen_random_uuid()"),
-    "analytics are missing": (0, "delete from process_ops.transaction_analytics where transaction_uuid"),
-    "analytics of what is not COMPLETED": (0, "delete from process_ops.transactions"),
-    "step is STARTED and its tray is over": (1, "update process_ops.transactions set claim_id = null"),
-    "error is missing": (2, "delete from process_ops.transaction_errors where transaction_uuid"),
-    "family is incomplete": (3, "update process_ops.transactions set root_uuid = gen_random_uuid()"),
-}
+@pytest.mark.parametrize("what", BREAKS)
+async def test_each_fault_is_found_and_nothing_else(ground: tuple[str, dict[str, UUID]], what: str) -> None:
+    """What is written past the product is the one fault of its check, told with its id and with what to do."""
+    fault, name, statements = BREAKS[what]
+    found, wanted = await broken(ground, *statements), ground[1][name]
+    assert [(each.check.fault, each.id) for each in found.faults] == [(fault, wanted)], found.faults
+    assert {fault: number for fault, number in found.totals.items() if number} == {fault: 1}
+    assert not found.balance
+    plain: Any = found.to_plain()
+    (told,) = plain["faults"]
+    assert told["found"]
+    assert told["remedy"]
+    assert told["of"] == ("claim" if name.endswith("_claim") else "Monitor" if name == "monitor" else "Transaction")
 
 
-@pytest.mark.parametrize("fault", BREAKS)
-async def test_each_fault_is_found_with_the_id_of_its_transaction(db: Database, fault: str) -> None:
-    """The check can fail, for each kind of fault, and names the row that is at fault."""
-    place, statement = BREAKS[fault]
-    broken = (await settled(db))[place]
-    if fault.startswith("step is STARTED"):
-        await break_(
-            db, f"update {STEPS} set state = 'STARTED', ended_at = null where transaction_uuid = %s", broken.uuid
-        )
-    where = " = %s" if statement.endswith("transaction_uuid") else " where uuid = %s"
-    await break_(db, statement + where, broken.uuid)
-    assert (fault, broken.uuid) in {(each.fault, each.id) for each in (await books(db)).faults}
-
-
-async def test_a_claim_that_nobody_made_and_one_that_took_more(db: Database) -> None:
-    """Faults of a claim are told with the claim's id."""
-    await settled(db)
-    (one,) = await claimed(db)
-    claim, unknown = one.claim_id, uuid4()
-    await add(db, made(claim_id=unknown))
-    await break_(
-        db,
-        f"insert into {STAGES} (tenant, transaction_uuid, before, after, process, made_by, claim_id, at) "
-        "select tenant, transaction_uuid, after, after, process, made_by, claim_id, at "
-        f"from {STAGES} where claim_id = %s",
-        claim,
-    )
-    assert {("claim is unknown", unknown), ("claim took more than it says", claim)} == {
-        (each.fault, each.id) for each in (await books(db)).faults
+async def test_children_without_their_split_are_each_a_fault(ground: tuple[str, dict[str, UUID]]) -> None:
+    """The step that split them off is gone: none of them was born by any work."""
+    found = await broken(ground, f"delete from {STEPS} where kind = 'split' and transaction_uuid = %(parent)s")
+    assert {(each.check.fault, each.id) for each in found.faults} == {
+        ("work is not in the ledger", ground[1][name]) for name in ("arrived", "away")
     }
 
 
-async def test_a_visit_that_is_completed_twice(db: Database) -> None:
-    """The same visit of a task under two ids is no one step."""
-    _, working, _, _ = await settled(db)
-    columns = (
-        "transaction_uuid, claim_id, process, task, path, kind, task_version, state, attempt, work_attempt, begun_by, "
-        "started_at, updated_at, ended_at"
-    )
-    await break_(
-        db,
-        f"insert into {STEPS} (tenant, step_id, {columns}) select tenant, gen_random_uuid(), {columns} from {STEPS} "
-        "where transaction_uuid = %s",
-        working.uuid,
-    )
-    assert [(each.fault, each.id) for each in (await books(db)).faults] == [
-        ("visit is COMPLETED more than once", working.uuid)
-    ]
+def test_every_check_has_a_fault_that_it_finds() -> None:
+    """No check is there that could not fail."""
+    assert {fault for fault, _, _ in BREAKS.values()} == {check.fault for check in CHECKS}
+
+
+async def test_what_is_not_told_is_counted(db: Database) -> None:
+    """Of each check so many faults as are asked for, and how many there are."""
+    play = Play(db)
+    for _ in range(5):
+        await play.born()
+    async with db.transaction() as conn:
+        await conn.execute("update process_ops.transactions set status = 'PROCESSING_COMPLETED'")
+    found = await books(db, most=2)
+    plain: Any = found.to_plain()
+    assert (len(found.faults), found.totals["stage log ends otherwise"], plain["untold"]) == (2, 5, 3)
+    assert len((await books(db)).faults) == 5
+
+
+async def test_all_checks_see_one_instant(db: Database) -> None:
+    """What is written between two checks is seen by none of them, and the audit writes nothing."""
+    play = Play(db)
+    await play.born()
+    async with db.transaction() as conn:
+        before = await audit.books(conn, TENANT)
+        await play.born()
+        again = await conn.execute("select count(*) from process_ops.transactions")
+        assert await again.fetchone() == (before.counts.transactions,) == (1,)
+    assert (await books(db)).counts.transactions == 2
