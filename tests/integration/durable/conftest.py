@@ -38,16 +38,18 @@ Found = TypeVar("Found")
 async def eventually(look: Callable[[], Awaitable[Found | None]], what: str, deadline_s: float = 90) -> Found:
     """What `look` finds, as soon as it finds something; fails when the deadline passes.
 
-    A worker that stops may take a workflow task with it, which the engine learns after ten seconds, each time.
+    A worker that stops may take a workflow task with it, which the engine learns after ten seconds, each time. What
+    takes seconds is looked at more seldom: a look takes the processor from what it waits for.
     """
     loop = asyncio.get_running_loop()
-    until = loop.time() + deadline_s
+    began = loop.time()
     while True:
         found = await look()
         if found:
             return found
-        assert loop.time() < until, f"not within {deadline_s} s: {what}"
-        await asyncio.sleep(0.05)
+        waited = loop.time() - began
+        assert waited < deadline_s, f"not within {deadline_s} s: {what}"
+        await asyncio.sleep(min(max(0.05, waited / 20), 0.2))
 
 
 @dataclass
