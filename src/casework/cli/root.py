@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from casework.cli import exits
-from casework.errors import CaseworkError
+from casework.errors import CaseworkError, InputError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "dev": ("casework.cli.dev:dev", "Start everything on this machine: database, engine, worker, API."),
@@ -128,8 +128,9 @@ def code_of_run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code if error.exit_code != 1 else exits.USAGE
-    except CaseworkError as error:
-        return _told(f"Error: {error}", exits.code_of(error))
+    except (CaseworkError, UnicodeEncodeError) as error:
+        ours = error if isinstance(error, CaseworkError) else _no_text(error)
+        return _told(f"Error: {ours}", exits.code_of(ours))
     except BrokenPipeError:
         # The reader went away (| head): nothing is left to say, and the interpreter must not say it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -141,6 +142,13 @@ def code_of_run(arguments: Sequence[str] | None = None) -> int:
         return _told(
             f"Error: {error.filename} cannot be used: {error.strerror}. Mend it, or name another.", exits.USAGE
         )
+
+
+def _no_text(error: UnicodeEncodeError) -> CaseworkError:
+    """Bytes of an argument that are no text come as half characters, which cannot be sent."""
+    if error.reason != "surrogates not allowed":
+        raise error
+    return InputError(f"{error.object[:100]!a} holds bytes that are no UTF-8. Write it as text.")
 
 
 def _told(sentence: str, code: int) -> int:
