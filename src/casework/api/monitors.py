@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from casework.api import process_render, process_shapes, process_standing
+from casework.api import process_render, process_requests, process_shapes, process_standing
 from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.processes import stop_process
@@ -17,6 +17,8 @@ from casework.store.processes import monitors
 router = APIRouter(prefix="/v1/monitors", tags=["monitors"], route_class=ExactRoute)
 
 Name = Annotated[str, Path(description="The name of the Monitor's process.", max_length=64)]
+
+Class = Annotated[str, Path(description="The name of the Monitor's class.", max_length=200)]
 
 
 @router.get("", response_model=process_shapes.MonitorList)
@@ -45,6 +47,19 @@ async def poll_monitor(name: Name, caller: CallerDep, services: ServicesDep) -> 
     line = process_standing.line_of(services, name)
     await services.processes.poll_now(caller.tenant, line.process.name, caller.name)
     return PlainResponse({"process": name, "state": "polling"}, 202)
+
+
+@router.patch("/classes/{monitor_class}", response_model=process_shapes.MonitorClass)
+@needs(Role.OPERATOR)
+async def configure_monitor(
+    monitor_class: Class, body: process_requests.ConfigureMonitor, caller: CallerDep, services: ServicesDep
+) -> Response:
+    """Write values into the row that goes before all other configuration of a Monitor class; null takes one back."""
+    name, values = process_standing.class_of(services, monitor_class), body.values()
+    async with services.db.transaction() as conn:
+        await monitors.configure(conn, caller.tenant, name, values)
+        found = await process_standing.in_force(services, conn, caller.tenant, name)
+    return PlainResponse({"monitor_class": name, "configuration": process_render.configuration(found)})
 
 
 router.add_api_route(

@@ -149,7 +149,7 @@ def fields_of(errors: Sequence[Any]) -> list[dict[str, str]]:
 def _message(error: Mapping[str, Any]) -> str:
     if error["type"] == "missing":
         return "is required"
-    text = str(error["msg"])
+    text = str(error["msg"]).removeprefix("Value error, ")
     given = error.get("input")
     if isinstance(given, (str, int, bool)) and len(str(given)) <= 100:
         return f"{text}, not {given!r}"

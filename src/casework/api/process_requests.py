@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from casework.api.requests import Body, Instant, Short
+from casework.errors import FieldsError
 from casework.graph.durations import seconds_of
 from casework.process.schedules import Overlap, Schedule
 
@@ -47,6 +48,37 @@ class ScheduleProcess(Body):
         return Schedule(cron=tuple(self.cron), zone=self.zone, every=self.every, overlap=self.overlap, **more)
 
 
+def _above_zero(text: str) -> str:
+    if not seconds_of(text):
+        raise ValueError("is no time; give a duration above zero")
+    return text
+
+
+Interval = Annotated[Short, AfterValidator(_above_zero), Field(json_schema_extra={"format": "duration"})]
+"""ISO 8601 above zero, as in PT15S or PT1H30M."""
+
+
+class ConfigureMonitor(Body):
+    """Values of a Monitor class that go before all other configuration. What is left out stays; null is taken back."""
+
+    polling_interval: Interval | None = None
+    sleep_time: Interval | None = None
+    max_loops: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)] | None = None
+    max_running_time: Interval | None = None
+
+    def values(self) -> dict[str, str | int | None]:
+        """What was sent, by column.
+
+        Raises:
+            FieldsError: nothing was.
+        """
+        sent = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        if not sent:
+            message = f"name at least one of {', '.join(type(self).model_fields)}"
+            raise FieldsError(f"Nothing to configure: {message}.", [{"field": "polling_interval", "message": message}])
+        return sent
+
+
 class AddTransaction(Body):
     """Put a Transaction in. The same `natural_key` is the same Transaction."""
 
@@ -63,6 +95,12 @@ class Clone(Body):
 
     into: Status
     data: dict[str, Any] = Field(default_factory=dict, description="Put over the data of the new one.")
+
+
+class Complete(Body):
+    """It is COMPLETED by hand, and marked so, where the policy has this answer."""
+
+    data: dict[str, Any] = Field(default_factory=dict, description="Put over its own data.")
 
 
 class Retry(Body):

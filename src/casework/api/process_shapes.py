@@ -48,6 +48,13 @@ class MonitorConfiguration(Shape):
     ignored: list[str]
 
 
+class MonitorClass(Shape):
+    """A Monitor class as it is configured; it holds for each of its Monitors from the next wake on."""
+
+    monitor_class: str
+    configuration: MonitorConfiguration
+
+
 class Monitor(Shape):
     """The Monitor of a process.
 

@@ -94,17 +94,35 @@ async def _counts(conn: Connection, tenant: str) -> list[Count]:
 async def _rows(services: Services, tenant: str, lines: list[Line]) -> tuple[list[Effective], list[MonitorRow | None]]:
     """For each line the configuration in force, and the row of its Monitor."""
     json = json_monitors(services.app, services.settings)
-    floor = SLEEP_FLOORS[services.settings.processes.sleep_floor]
     found: list[Effective] = []
     rows: list[MonitorRow | None] = []
     async with services.db.transaction() as conn:
         for line in lines:
-            found.append(await _in_force(conn, tenant, line, json, floor))
+            found.append(await _in_force(services, conn, tenant, line.process.monitor.monitor_class(), json))
             rows.append(await monitors.get(conn, tenant, line.process.name))
     return found, rows
 
 
-async def _in_force(conn: Connection, tenant: str, line: Line, json: JsonMonitors, floor: timedelta) -> Effective:
-    name = line.process.monitor.monitor_class()
-    row = await monitors.configuration(conn, tenant, name)
-    return effective(name, row=row, json=json, floor=floor)
+async def in_force(services: Services, conn: Connection, tenant: str, monitor_class: str) -> Effective:
+    """The configuration of a Monitor class at its next wake."""
+    return await _in_force(services, conn, tenant, monitor_class, json_monitors(services.app, services.settings))
+
+
+async def _in_force(
+    services: Services, conn: Connection, tenant: str, monitor_class: str, json: JsonMonitors
+) -> Effective:
+    row = await monitors.configuration(conn, tenant, monitor_class)
+    floor = SLEEP_FLOORS[services.settings.processes.sleep_floor]
+    return effective(monitor_class, row=row, json=json, floor=floor)
+
+
+def class_of(services: Services, name: str) -> str:
+    """The name of a Monitor class that heads a process.
+
+    Raises:
+        NotFoundError: the application has none of that name.
+    """
+    known = sorted({line.process.monitor.monitor_class() for line in services.app.lines().values()})
+    if name not in known:
+        raise NotFoundError(f"In this application {unknown('Monitor class', name, known)}")
+    return name

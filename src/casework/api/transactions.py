@@ -48,11 +48,14 @@ async def list_transactions(
     parent: Annotated[UUID | None, Query(description="From which it was split.")] = None,
     clone_of: Annotated[UUID | None, Query(description="Whose place it takes.")] = None,
     key: Annotated[Short | None, Query(description="A part of its natural key.")] = None,
+    natural_key: Annotated[
+        Short | None, Query(description="Its natural key, the whole of it: there is one at most.")
+    ] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> Response:
     """Transactions, newest first, page by page."""
-    wanted = Wanted(caller.tenant, status, process, claim, parent, clone_of, key)
+    wanted = Wanted(caller.tenant, status, process, claim, parent, clone_of, key, natural_key)
     async with services.db.transaction() as conn:
         page = await lists.page(conn, wanted, cursor_of(cursor), limit)
     return PlainResponse({"items": [render.transaction(row) for row in page.rows], "next_cursor": next_of(page)})
@@ -79,6 +82,13 @@ async def clone_transaction(uuid: Id, body: requests.Clone, caller: CallerDep, s
     """End a failed Transaction by ABORTED, and let a new one go on in its place. 409: it has no error."""
     remedy = Remedy(Answer.CLONE, into=body.into, data=body.data)
     return PlainResponse(await doing.answer(services, caller, uuid, remedy))
+
+
+@router.post("/{uuid}/complete", response_model=shapes.Answered)
+@needs(Role.OPERATOR)
+async def complete_transaction(uuid: Id, body: requests.Complete, caller: CallerDep, services: ServicesDep) -> Response:
+    """Complete a failed Transaction by hand. 409: it has no error, or the policy has not this answer."""
+    return PlainResponse(await doing.answer(services, caller, uuid, Remedy(Answer.COMPLETE, data=body.data)))
 
 
 @router.post("/{uuid}/abort", response_model=shapes.Answered)

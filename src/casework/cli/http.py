@@ -130,6 +130,15 @@ class Api:
             "POST", path, params=wanted, content=dumps(body), headers=all_headers, timeout=TIMEOUT_S + wait_s
         )
 
+    def patch(self, path: str, body: Plain) -> Any:
+        """Change what is at `path`; the JSON that says how it is then.
+
+        Raises:
+            CaseworkError: the API refused, or cannot be reached.
+        """
+        headers = {"Content-Type": "application/json"}
+        return self._ask("PATCH", path, content=dumps(body), headers=headers).body
+
     def delete(self, path: str) -> Any:
         """Delete what is at `path`; the JSON that says what became of it.
 

@@ -10,11 +10,12 @@ from urllib.parse import quote
 import click
 
 from casework.cli import exits
+from casework.cli.durations import duration
 from casework.cli.http import Api
 from casework.cli.output import emit_json, safe, table, when
-from casework.errors import InputError
 from casework.graph.durations import seconds_of
 
+BY_HAND = "stopped by hand"
 _STATES = {
     "started": "Process {} is started.",
     "running": "Process {} runs already.",
@@ -24,6 +25,14 @@ _STATES = {
     "unscheduled": "Process {} has no schedule any more.",
     "unchanged": "Process {} had no schedule.",
 }
+
+_STOPS = {
+    "by_row": BY_HAND,
+    "by_time": "its running time was over",
+    "by_loops": "it has made all its loops",
+    "by_rule": "a Rule did not lead back",
+}
+"""Why a Monitor ended."""
 
 
 def path_of(kind: str, name: str, *more: str) -> str:
@@ -76,7 +85,7 @@ def state(monitor: Mapping[str, Any]) -> str:
     named = str(monitor["state"]).replace("_", " ")
     if monitor["state"] == "ended" and monitor["how"] not in (None, "COMPLETED"):
         named = f"ended {monitor['how']}"
-    return f"{named}, stopped by hand" if monitor["stopped"] and monitor["state"] != "never_started" else named
+    return f"{named}, {BY_HAND}" if monitor["stopped"] and monitor["state"] != "never_started" else named
 
 
 def print_process(found: Mapping[str, Any]) -> None:
@@ -141,21 +150,26 @@ def print_monitor(found: Mapping[str, Any]) -> None:
     click.echo(f"polls       {found['completed_loops']}")
     if found["next_wake"]:
         click.echo(f"next wake   {when(found['next_wake'])}")
-    for name, each in found["configuration"].items():
+    print_configuration(found["configuration"])
+    for row in found.get("newest_rounds", ()):
+        click.echo(f"round {row['round']:<5} {when(row['at'])}  {_round(row)}")
+
+
+def print_configuration(found: Mapping[str, Any]) -> None:
+    """The values in force, each with where it comes from, and what is ignored."""
+    for name, each in found.items():
         if name != "ignored":
             value = "no limit" if each["value"] is None else each["value"]
             click.echo(f"  {name.replace('_', ' '):<17} {value} ({each['source']})")
-    for line in found["configuration"]["ignored"]:
+    for line in found["ignored"]:
         click.echo(f"  ignored: {safe(line)}")
-    for row in found.get("newest_rounds", ()):
-        click.echo(f"round {row['round']:<5} {when(row['at'])}  {_round(row)}")
 
 
 def _round(row: Mapping[str, Any]) -> str:
     names = ("claimed", "trays", "taken_in", "repeated", "bad")
     told = [f"{name.replace('_', ' ')} {row[name]}" for name in names if row[name]]
     told += [f"failed: {safe(row['failure'])}"] if row["failure"] else []
-    told += [f"the last one: {row['stopped']}"] if row["stopped"] else []
+    told += [f"the last one: {_STOPS.get(row['stopped'], row['stopped'])}"] if row["stopped"] else []
     return ", ".join(told) or "nothing"
 
 
@@ -200,15 +214,23 @@ def schedules(
 
     Raises:
         UsageError: options do not go together.
-        InputError: `every` is no duration.
+        InputError: a duration is none.
     """
-    given = {"every": every, "offset": offset, "zone": zone, "jitter": jitter, "overlap": overlap, "catch_up": catch_up}
-    body: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    times = {"every": every, "offset": offset, "jitter": jitter, "catch_up": catch_up}
+    body: dict[str, Any] = {
+        name: duration(f"--{name.replace('_', '-')}", value) for name, value in times.items() if value is not None
+    }
+    body |= {name: value for name, value in (("zone", zone), ("overlap", overlap)) if value is not None}
     body |= {"cron": list(cron)} if cron else {}
     if half_days:
         if every or cron or stagger or overlap or catch_up:
             raise click.UsageError("--half-days says how often, and what overlaps. Leave the other options out.")
         body |= {"every": "PT12H", "overlap": "buffer_one", "catch_up": "PT12H"}
+    if "every" not in body and "cron" not in body and not stagger:
+        raise click.UsageError(
+            "Say when: --every DURATION (as in --every PT10M), --cron EXPRESSION (as in --cron '30 6 * * 1-5'), "
+            "--half-days, or --remove."
+        )
     if stagger:
         return {name: {**body, "offset": shift} for name, shift in zip(names, _shifts(len(names), body), strict=True)}
     return dict.fromkeys(names, body)
@@ -219,8 +241,5 @@ def _shifts(count: int, body: Mapping[str, Any]) -> list[str]:
 
     if "every" not in body or "offset" in body:
         raise click.UsageError("--stagger goes with --every, and finds each --offset by itself.")
-    try:
-        every = timedelta(seconds=float(seconds_of(body["every"])))
-    except ValueError as error:
-        raise InputError(f"--every: {error}.", field="--every") from None
+    every = timedelta(seconds=float(seconds_of(body["every"])))
     return [f"PT{int(each.offset.total_seconds())}S" for each in staggered(count, every)]

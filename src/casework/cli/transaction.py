@@ -12,6 +12,15 @@ from casework.cli import exits
 from casework.cli.output import emit_json, json_option
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def which(command: F) -> F:
+    """A command on one Transaction: its id, or its natural key."""
+    return click.argument("uuid", metavar="[ID]", required=False)(
+        click.option("--key", metavar="KEY", help="Instead of ID: its natural key.")(command)
+    )
+
+
 _DATA: Callable[[F], F] = click.option("--data", metavar="JSON", help="A JSON object that is put over its data.")
 
 
@@ -76,49 +85,60 @@ def list_(*, as_json: bool, **wanted: Any) -> int:
 
 
 @transaction.command()
-@click.argument("uuid", metavar="ID")
+@which
 @json_option
-def show(uuid: str, as_json: bool) -> int:
+def show(uuid: str | None, key: str | None, as_json: bool) -> int:
     """One Transaction: stages, steps, errors, runs, children, clones, and what can be done about it."""
     from casework.cli.http import Api
     from casework.cli.process_view import path_of
-    from casework.cli.transaction_view import print_transaction
+    from casework.cli.transaction_view import id_of, print_transaction
 
     with Api.find() as api:
-        found = api.get(path_of("transactions", uuid))
+        found = api.get(path_of("transactions", id_of(api, uuid, key)))
     emit_json(found) if as_json else print_transaction(found)
     return exits.OK
 
 
 @transaction.command()
-@click.argument("uuid", metavar="ID")
+@which
 @click.option("--at", required=True, metavar="TASK", help="The task at which it goes on.")
 @_DATA
 @json_option
-def retry(uuid: str, at: str, data: str | None, as_json: bool) -> int:
+def retry(uuid: str | None, key: str | None, at: str, data: str | None, as_json: bool) -> int:
     """Let a failed Transaction go on at a task, where the policy has this answer."""
     from casework.cli.transaction_view import answer
 
-    return answer(uuid, "retry", {"at": at}, data, as_json)
+    return answer((uuid, key), "retry", {"at": at}, data, as_json)
 
 
 @transaction.command()
-@click.argument("uuid", metavar="ID")
+@which
 @click.option("--into", required=True, metavar="STATUS", help="Status of the new one.")
 @_DATA
 @json_option
-def clone(uuid: str, into: str, data: str | None, as_json: bool) -> int:
+def clone(uuid: str | None, key: str | None, into: str, data: str | None, as_json: bool) -> int:
     """End a failed Transaction by ABORTED, and let a new one go on in its place."""
     from casework.cli.transaction_view import answer
 
-    return answer(uuid, "clone", {"into": into}, data, as_json)
+    return answer((uuid, key), "clone", {"into": into}, data, as_json)
 
 
 @transaction.command()
-@click.argument("uuid", metavar="ID")
+@which
 @json_option
-def abort(uuid: str, as_json: bool) -> int:
+def abort(uuid: str | None, key: str | None, as_json: bool) -> int:
     """End a failed Transaction by ABORTED."""
     from casework.cli.transaction_view import answer
 
-    return answer(uuid, "abort", {}, None, as_json)
+    return answer((uuid, key), "abort", {}, None, as_json)
+
+
+@transaction.command()
+@which
+@_DATA
+@json_option
+def complete(uuid: str | None, key: str | None, data: str | None, as_json: bool) -> int:
+    """Complete a failed Transaction by hand, where the policy has this answer; it is marked so in Analytics."""
+    from casework.cli.transaction_view import answer
+
+    return answer((uuid, key), "complete", {}, data, as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 import click
 
@@ -12,6 +13,7 @@ from casework.cli.http import Api
 from casework.cli.output import cell, emit_json, safe, when
 from casework.cli.process_view import path_of
 from casework.errors import InputError
+from casework.graph.words import shown
 from casework.values import dumps, loads_once
 
 _FACTS = {
@@ -74,16 +76,46 @@ def _until(found: Mapping[str, Any]) -> str:
     return f" until {when(found['end_time'])}, {straight}{by_hand}"
 
 
-def answer(uuid: str, verb: str, body: dict[str, Any], data: str | None, as_json: bool) -> int:
-    """Send the answer for a failed Transaction, and print what became of it.
+def id_of(api: Api, uuid: str | None, key: str | None) -> str:
+    """The id of the Transaction that a command names, by its id or by its natural key.
 
     Raises:
-        InputError: `data` is no JSON object.
+        InputError: `uuid` is no id, or no Transaction has the key.
+        UsageError: both are named, or neither.
+    """
+    if (uuid is None) == (key is None):
+        raise click.UsageError("Name one Transaction: its ID, or its natural key by --key KEY.")
+    if key is not None:
+        items = api.get("/v1/transactions", natural_key=key, limit=1)["items"]
+        if not items:
+            raise InputError(
+                f"No Transaction has the natural key {shown(key)}. Find it by `casework transaction list --key PART`.",
+                field="--key",
+            )
+        return str(items[0]["uuid"])
+    assert uuid is not None
+    try:
+        return str(UUID(uuid))
+    except ValueError:
+        raise InputError(
+            f"ID is {shown(uuid)}, which is no UUID. Give the Transaction's id, as `casework transaction list` has it; "
+            "or its natural key, by --key.",
+            field="ID",
+        ) from None
+
+
+def answer(
+    which: tuple[str | None, str | None], verb: str, body: dict[str, Any], data: str | None, as_json: bool
+) -> int:
+    """Send the answer for a failed Transaction (`id_of`), and print what became of it.
+
+    Raises:
+        InputError: `data` is no JSON object; or as `id_of`.
     """
     if data is not None:
         body["data"] = _object(data)
     with Api.find() as api:
-        made = api.post(path_of("transactions", uuid, verb), body).body
+        made = api.post(path_of("transactions", id_of(api, *which), verb), body).body
     if as_json:
         emit_json(made)
         return exits.OK

@@ -81,6 +81,32 @@ async def test_a_monitor_tells_its_configuration_and_where_it_is_from(works: Doo
     assert (await works.get("/v1/monitors/work")).body["newest_rounds"] == []
 
 
+async def test_a_monitor_class_is_configured(works: Door) -> None:
+    """BP-17. By an operator, value by value; null takes one back, and what does not hold is refused with its field."""
+    path = "/v1/monitors/classes/ProcessingMonitor"
+    made = await works.ask("PATCH", path, {"max_loops": 7, "sleep_time": "PT5S"}, role="operator")
+    assert (made.status, made.body["monitor_class"]) == (200, "ProcessingMonitor")
+    assert made.body["configuration"]["sleep_time"] == {"value": "PT5S", "source": "row"}
+    again = await works.ask("PATCH", path, {"sleep_time": None}, role="operator")
+    config = again.body["configuration"]
+    assert (config["sleep_time"]["source"], config["max_loops"]["value"]) == ("json", 7)
+    assert (await works.get("/v1/monitors/work")).body["configuration"] == config
+    other = await works.get("/v1/monitors/work", tenant="other")
+    assert other.body["configuration"]["max_loops"]["source"] == "default"
+    for body, field in (
+        ({}, "polling_interval"),
+        ({"max_loops": 0}, "max_loops"),
+        ({"max_loops": True}, "max_loops"),
+        ({"polling_interval": "10m"}, "polling_interval"),
+        ({"max_running_time": "PT0S"}, "max_running_time"),
+        ({"monitorClass": "X"}, "monitorClass"),
+    ):
+        answer = await works.ask("PATCH", path, body, role="operator")
+        assert (answer.status, answer.body["errors"][0]["field"]) == (422, field)
+    assert (await works.ask("PATCH", path, {"max_loops": 1}, role="viewer")).status == 403
+    assert (await works.ask("PATCH", f"{path}s", {"max_loops": 1}, role="operator")).status == 404
+
+
 async def test_a_schedule_is_kept_by_the_engine_and_taken_away(works: Door) -> None:
     """BP-30. By interval or by cron in a named zone, with its next starts; another one takes its place."""
     path = "/v1/processes/work/schedule"

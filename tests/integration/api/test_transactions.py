@@ -56,6 +56,8 @@ async def test_a_transaction_is_put_in_once_for_its_natural_key(works: Door) -> 
         (None, "INTAKE_IN_PROGRESS", "olga")
     ]
     assert (await works.post("/v1/transactions", {}, role="reviewer")).status == 403
+    assert await pages(works, natural_key="mail-1") == [[first.body["uuid"]]]
+    assert await pages(works, natural_key="mail") == [[]]
 
 
 @pytest.mark.parametrize(

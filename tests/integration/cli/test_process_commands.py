@@ -64,6 +64,47 @@ def test_a_process_from_its_start_to_the_answer_for_what_failed(
     assert "what is in trays goes on" in line("process", "stop", "work")[1]
     code, out, _ = line("monitor", "show", "work")
     assert (code, "ProcessingMonitor" in out, "claimed" in out) == (exits.OK, True, True)
+    assert "by_row" not in out
+
+
+def test_a_monitor_class_is_configured_and_cleared(line: Line) -> None:
+    """BP-17. Value by value, before the file; the answer is what is in force, and where it comes from."""
+    code, out, _ = line("monitor", "configure", "ProcessingMonitor", "--polling-interval", "PT3M", "--max-loops", "7")
+    assert code == exits.OK
+    assert out.splitlines() == [
+        "Monitor ProcessingMonitor, from its next wake:",
+        "  max loops         7 (row)",
+        "  max running time  no limit (default)",
+        "  polling interval  PT3M (row)",
+        "  sleep time        PT1S (json)",
+    ]
+    made = line.json("monitor", "configure", "ProcessingMonitor", "--max-running-time", "PT8H")["configuration"]
+    assert (made["polling_interval"], made["max_running_time"]["value"]) == (
+        {"value": "PT3M", "source": "row"},
+        "PT8H",
+    )
+    assert made == line.json("monitor", "show", "work")["configuration"]
+    cleared = line.json("monitor", "configure", "ProcessingMonitor", "--clear")["configuration"]
+    assert {each["source"] for name, each in cleared.items() if name != "ignored"} == {"json", "default"}
+
+
+def test_a_failed_transaction_is_completed_by_hand_only_where_the_policy_says_so(
+    line: Line, folder: Path, app: App, database_dsn: str
+) -> None:
+    """BP-26. It is off unless it is put on; named by its natural key."""
+    import psycopg
+
+    uuid = added(line, folder, '{"a": 1}', "--key", "mail-9")
+    with psycopg.connect(database_dsn) as conn:
+        conn.execute("update process_ops.transactions set status = 'HAS_ERROR', status_before_error = status")
+    code, _, err = line("transaction", "complete", "--key", "mail-9")
+    assert (code, "there are abort, clone, resume" in err) == (exits.CONFLICT, True), err
+    app.errors = ErrorPolicy(complete_by_hand=True)
+    code, out, err = line("transaction", "complete", "--key", "mail-9", "--data", '{"b": 2}')
+    assert (code, out) == (exits.OK, f"Transaction {uuid} is COMPLETED.\n"), err
+    found = line.json("transaction", "show", uuid)
+    assert (found["by_hand"], found["data"], found["analytics"]["by_hand"]) == (True, {"a": 1, "b": 2}, True)
+    assert uuid in line("transaction", "show", "--key", "mail-9")[1]
 
 
 def test_monitors_are_listed_with_what_is_ignored(line: Line) -> None:
@@ -102,10 +143,25 @@ def test_processes_are_scheduled_one_after_the_other(line: Line) -> None:
         ("process schedule work --stagger", exits.USAGE, "--stagger goes with --every"),
         ("process schedule work --half-days --every PT1H", exits.USAGE, "--half-days says how often"),
         ("process schedule work --remove --every PT1H", exits.USAGE, "--remove takes no other option"),
-        ("process schedule work", exits.USAGE, "Give either `cron` or `every`"),
+        ("process schedule work", exits.USAGE, "Say when: --every DURATION"),
+        ("process schedule work --every 10m", exits.USAGE, "--every is '10m': durations are ISO 8601"),
+        ("process schedule work --every 10m", exits.USAGE, "Write PT10M."),
+        ("process schedule work --every PT1H --jitter often", exits.USAGE, "--jitter is 'often'"),
+        ("monitor configure ProcessingMonitor", exits.USAGE, "Name --polling-interval"),
+        ("monitor configure ProcessingMonitor --clear --max-loops 3", exits.USAGE, "or --clear alone"),
+        ("monitor configure ProcessingMonitor --sleep-time 90", exits.USAGE, "Write PT90S."),
+        ("monitor configure ProcessingMonitor --sleep-time PT0S", exits.USAGE, "sleep_time is no time"),
+        ("monitor configure ProcesingMonitor --max-loops 3", exits.USAGE, "Did you mean 'ProcessingMonitor'?"),
+        ("transaction show seven", exits.USAGE, "ID is 'seven', which is no UUID"),
+        ("transaction show", exits.USAGE, "its natural key by --key KEY"),
+        ("transaction abort --key nobody", exits.USAGE, "No Transaction has the natural key 'nobody'"),
         ("transaction list --parent seven", exits.USAGE, "parent"),
         ("transaction clone 8d9f6b0e-6f0c-4c5e-9d0e-0f4a2b1c3d4e --into X", exits.USAGE, "There is no Transaction"),
-        ("transaction retry x --at pack --data []", exits.USAGE, "--data is no JSON object"),
+        (
+            "transaction retry 8d9f6b0e-6f0c-4c5e-9d0e-0f4a2b1c3d4e --at pack --data []",
+            exits.USAGE,
+            "--data is no JSON object",
+        ),
     ],
 )
 def test_what_is_refused_says_why(line: Line, words: str, code: int, says: str) -> None:

@@ -56,6 +56,7 @@ class Wanted:
     parent: UUID | None = None
     clone_of: UUID | None = None
     text: str | None = None
+    natural_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ async def page(conn: Connection, wanted: Wanted, after: Cursor | None = None, li
         parent=wanted.parent,
         clone_of=wanted.clone_of,
         text=wanted.text,
+        natural_key=wanted.natural_key,
         limit=checked_limit(limit) + 1,
     )
     query = _SQL["transactions"]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from casework.process.monitor_settings import VALUES
 from casework.store import queries
 from casework.store.database import Connection
 
@@ -80,6 +81,17 @@ async def configuration(conn: Connection, tenant: str, monitor_class: str) -> Ma
     """What its row of `monitor_configuration` says, column by column, as it stands there."""
     rows = await queries.dicts(conn, _SQL["configuration"], {"tenant": tenant, "monitor_class": monitor_class})
     return rows[0] if rows else None
+
+
+async def configure(conn: Connection, tenant: str, monitor_class: str, values: Mapping[str, str | int | None]) -> None:
+    """Set some columns of its row of `monitor_configuration`; None takes a value back, others stay as they are."""
+    params = queries.Writing(
+        tenant=tenant,
+        monitor_class=monitor_class,
+        given=list(values),
+        **{name: values.get(name) for name in VALUES},
+    )
+    await queries.run(conn, _SQL["configure"], params)
 
 
 async def told(

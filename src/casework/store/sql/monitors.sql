@@ -16,6 +16,16 @@ update process_ops.monitor set stopped = %(stopped)s where tenant = %(tenant)s a
 select polling_interval, sleep_time, max_loops, max_running_time
 from process_ops.monitor_configuration where tenant = %(tenant)s and monitor_class = %(monitor_class)s
 
+-- name: configure
+insert into process_ops.monitor_configuration as c (
+    tenant, monitor_class, polling_interval, sleep_time, max_loops, max_running_time)
+values (%(tenant)s, %(monitor_class)s, %(polling_interval)s, %(sleep_time)s, %(max_loops)s, %(max_running_time)s)
+on conflict (tenant, monitor_class) do update set
+    polling_interval = case when 'polling_interval' = any(%(given)s) then excluded.polling_interval else c.polling_interval end,
+    sleep_time = case when 'sleep_time' = any(%(given)s) then excluded.sleep_time else c.sleep_time end,
+    max_loops = case when 'max_loops' = any(%(given)s) then excluded.max_loops else c.max_loops end,
+    max_running_time = case when 'max_running_time' = any(%(given)s) then excluded.max_running_time else c.max_running_time end
+
 -- name: told
 with monitor as (
     insert into process_ops.monitor as m (tenant, monitor_id, creation_time, completed_loops, last_polling_time)

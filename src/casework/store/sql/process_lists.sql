@@ -12,6 +12,7 @@ where tenant = %(tenant)s and id > 0
   and (%(parent)s::uuid is null or parent_uuid = %(parent)s)
   and (%(clone_of)s::uuid is null or cloned_from = %(clone_of)s)
   and (%(text)s::text is null or position(lower(%(text)s) in lower(natural_key)) > 0)
+  and (%(natural_key)s::text is null or natural_key = %(natural_key)s)
   and (%(after_at)s::timestamptz is null or (start_time, uuid) < (%(after_at)s, %(after_id)s::uuid))
 order by start_time desc, uuid desc
 limit %(limit)s
