@@ -12,7 +12,7 @@ import importlib.util
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -303,10 +303,17 @@ def load_app(reference: str | None = None, *, environment: str | None = None, fo
     return app
 
 
-def load_object(reference: str, origin: str, what: str, folder: Path | None = None) -> Any:
+def load_object(
+    reference: str,
+    origin: str,
+    what: str,
+    folder: Path | None = None,
+    alike: Callable[[Any], bool] = lambda found: isinstance(found, App),
+) -> Any:
     """What `reference` names as `package.module:attribute`; modules in `folder` (the working one) can be imported.
 
-    `origin` is where the reference stands, and `what` what it should name, for messages.
+    `origin` is where the reference stands, and `what` what it should name, for messages; where it is not there, those
+    are named that are `alike`.
 
     Raises:
         InputError: it is not written so, or what it names is not there or fails on import.
@@ -316,7 +323,7 @@ def load_object(reference: str, origin: str, what: str, folder: Path | None = No
         raise InputError(
             f"{origin} is {reference!r}: that names no {what}. Write it as package.module:attribute.", field="app"
         )
-    return _attribute(_module(module_name, (folder or Path.cwd()).resolve(), origin), attribute, origin)
+    return _attribute(_module(module_name, (folder or Path.cwd()).resolve(), origin), attribute, origin, alike)
 
 
 def _reference(reference: str | None, environment: str | None, folder: Path) -> tuple[str, str]:
@@ -367,12 +374,12 @@ def _failed(name: str, origin: str, error: BaseException) -> InputError:
     return InputError(f"{origin}: importing {name!r} fails{where}: {type(error).__name__}: {error}", field="app")
 
 
-def _attribute(module: ModuleType, path: str, origin: str) -> Any:
+def _attribute(module: ModuleType, path: str, origin: str, alike: Callable[[Any], bool]) -> Any:
     found: Any = module
     for name in path.split("."):
         if not hasattr(found, name):
-            apps = [key for key, value in vars(module).items() if isinstance(value, App)]
-            names = apps or [key for key in vars(module) if not key.startswith("_")]
+            wanted = [key for key, value in vars(module).items() if alike(value)]
+            names = wanted or [key for key in vars(module) if not key.startswith("_")]
             raise InputError(f"{origin}: {module.__name__} has no {path!r}; {_choices(path, names)}", field="app")
         found = getattr(found, name)
     return found

@@ -117,6 +117,15 @@ def facts(data: Plain) -> str:
     return words(data) if data else ""
 
 
+def _asked(form: Any) -> str:
+    """Of a form the first line of its question; of one about a failed Transaction what failed, where and why."""
+    error = form.get("error")
+    if isinstance(error, Mapping):
+        where = "/".join(str(error.get(part) or "") for part in ("process", "task"))
+        return f"{error.get('code')} at {where}: {error.get('short')}"
+    return str(form["question"]).strip().partition("\n")[0]
+
+
 def is_form(recommendation: Plain) -> bool:
     """Whether what stands as the recommendation is the question of a manual task."""
     return isinstance(recommendation, Mapping) and recommendation.keys() >= {"question", "transaction"}
@@ -124,9 +133,9 @@ def is_form(recommendation: Plain) -> bool:
 
 def gist(recommendation: Plain) -> str:
     """A recommendation in words: the verdict first, where it is made of `recommendation` and `rationale`; of the form
-    of a manual task the question."""
+    of a manual task a line."""
     if is_form(recommendation):
-        return words(recommendation["question"])
+        return cell(_asked(recommendation), 120)
     if isinstance(recommendation, Mapping) and recommendation.keys() == {"recommendation", "rationale"}:
         return f"{words(recommendation['recommendation'])}: {words(recommendation['rationale'])}"
     return words(recommendation)

@@ -83,19 +83,36 @@ def key_of(source: Source, workflow: str, row: Row) -> str:
     return f"file:{hashlib.sha256(f'{source.digest}:{workflow}'.encode()).hexdigest()[:32]}:{row.line}"
 
 
-def one(text: str) -> Plain:
-    """The input of `--input`.
+def text_in(name: str) -> str:
+    """The text of a file, or of standard input for `-`.
 
     Raises:
-        InputError: it is not a JSON object.
+        OSError, ValueError: it cannot be read, or is not UTF-8.
     """
+    return sys.stdin.read() if Path(name) == STDIN else Path(name).read_text(encoding="utf-8-sig")
+
+
+def one(text: str) -> Plain:
+    """The input of `--input`: the JSON itself, or behind an @ the name of its file; `-` is standard input.
+
+    Raises:
+        InputError: it is not a JSON object, or the file cannot be read.
+    """
+    if text == str(STDIN) or text.startswith("@"):
+        try:
+            text = text_in(text.removeprefix("@"))
+        except OSError as error:
+            raise InputError(f"--input {text} cannot be read: {error.strerror}. Correct it.", field="input") from None
+        except ValueError as error:
+            raise InputError(f"--input {text} is no text: {error}. Correct it.", field="input") from None
     try:
         value = loads_once(text)
     except TwiceError as error:
         raise InputError(f"--input {error}. Give it once.", field="input") from None
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"--input is not JSON: {error}. Quote it, as in --input '{{\"a\": 1}}'.", field="input"
+            f"--input is not JSON: {error}. Quote it, as in --input '{{\"a\": 1}}', or name its file: --input @FILE.",
+            field="input",
         ) from None
     if not isinstance(value, dict):
         raise InputError("--input is not a JSON object. Give one, as in --input '{\"a\": 1}'.", field="input")

@@ -57,7 +57,7 @@ def _refuse(given: Mapping[str, Any], why: str) -> None:
     type=click.Choice(["json", "jsonl", "csv"], case_sensitive=False),
     help="Form of the file (default: what its name ends in, else json; json takes lines of objects too).",
 )
-@click.option("--input", "text", help="One input, as a JSON object.")
+@click.option("--input", "text", metavar="JSON|@FILE", help="One input, as a JSON object. - is stdin.")
 @click.option("--map", "mapping", multiple=True, callback=_pairs, metavar="FIELD=COLUMN", help="CSV column of a field.")
 @click.option("--limit", type=click.IntRange(min=1), help="Start at most so many rows.")
 @click.option("--parallel", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at one time.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,8 +18,9 @@ def task() -> None:
 @task.command()
 @click.argument("name", metavar="CLASS|NAME")
 @click.option(
-    "--input", "path", type=click.Path(path_type=Path), required=True, metavar="FILE",
-    help="JSON object: the data of the Transaction, or a whole one (status, data, and what it has else). - is stdin.",
+    "--input", "path", required=True, metavar="JSON|@FILE",
+    help="JSON object: the data of the Transaction, or a whole one (status, data, and what it has else). "
+    "The @ may be left out; - is stdin.",
 )  # fmt: skip
 @app_option
 @click.option(
@@ -32,7 +32,7 @@ def task() -> None:
 @click.option("--database", is_flag=True, help="In a transaction of the database, which is rolled back at the end.")
 @click.option("--keep", is_flag=True, help="--database: commit instead, where the Task ends well.")
 @click.option(
-    "--children", type=click.Path(path_type=Path), metavar="FILE",
+    "--children", metavar="JSON|@FILE",
     help="Join: JSON list of the children that have come, each as --input takes one.",
 )  # fmt: skip
 @click.option(
@@ -43,7 +43,7 @@ def task() -> None:
 @click.option("--outcome", help="Agent task: the outcome of its run, which is not started.")
 @click.option("--output", metavar="JSON", help="Agent task: the output of its run.")
 @json_option
-def run(name: str, *, path: Path, reference: str | None, as_json: bool, **given: Any) -> int:
+def run(name: str, *, path: str, reference: str | None, as_json: bool, **given: Any) -> int:
     """Run one Task on one Transaction, and print what it changes.
 
     CLASS is the class of a Task as package.module:Class; NAME is the name of a task of the application. What its

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from casework.cli.run_input import STDIN, near
+from casework.cli.run_input import near, text_in
 from casework.errors import InputError
 from casework.process.statuses import StatusSet
 from casework.process.transactions import Transaction
@@ -19,29 +17,26 @@ from casework.values import Plain, TwiceError, loads_once
 _FIELDS = tuple(field.name for field in fields(Transaction))
 
 
-def read_json(path: Path, option: str) -> Plain:
-    """The JSON value in a file, or on standard input for `-`. A key that stands twice in an object is refused.
+def read_json(given: str, option: str) -> Plain:
+    """The JSON value that `given` is, or that is in the file it names, with or without an @; `-` is standard input.
+
+    A key that stands twice in an object is refused.
 
     Raises:
         InputError: it cannot be read or is not JSON; names `option`.
     """
+    inline = given.lstrip().startswith(("{", "["))
+    name = "the value" if inline else given.removeprefix("@")
     try:
-        text = sys.stdin.read() if path == STDIN else path.read_text(encoding="utf-8")
-        return loads_once(text)
+        return loads_once(given if inline else text_in(name))
     except OSError as error:
-        if str(path).lstrip().startswith(("{", "[")):
-            raise InputError(
-                f"{option} is JSON, where the name of a file is expected. Write it into a file, or pipe it in and give"
-                f" {option} -.",
-                field=option,
-            ) from None
         raise InputError(
-            f"{option}: {path} cannot be read: {error.strerror}. Correct the path.", field=option
+            f"{option}: {name} cannot be read: {error.strerror}. Correct the path.", field=option
         ) from None
     except TwiceError as error:
-        raise InputError(f"{option}: {path} {error}. Give it once.", field=option) from None
+        raise InputError(f"{option}: {name} {error}. Give it once.", field=option) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{option}: {path} is not JSON: {error}. Correct it.", field=option) from None
+        raise InputError(f"{option}: {name} is not JSON: {error}. Correct it.", field=option) from None
 
 
 def transaction_of(value: Plain, option: str, status: str | None, default: str, statuses: StatusSet) -> Transaction:

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -23,7 +22,7 @@ from casework.cli.run_input import near
 from casework.cli.task_input import read_json, transaction_of
 from casework.errors import BusinessError, InputError, NotFoundError, ProcessDeclarationError, StoreUnavailableError
 from casework.local.outside import REVIEWER, NobodyError
-from casework.process.declaring import TaskSpec, spec_of
+from casework.process.declaring import TaskSpec, is_task, spec_of
 from casework.process.failures import ErrorEntity, Spot, error_entity
 from casework.process.identities import step_key
 from casework.process.local import run_task
@@ -45,14 +44,14 @@ class Order:
     """What is asked for; the fields are the command's arguments."""
 
     name: str
-    path: Path
+    path: str
     reference: str | None
     modules: tuple[str, ...] = ()
     status: str | None = None
     attempt: int = 1
     database: bool = False
     keep: bool = False
-    children: Path | None = None
+    children: str | None = None
     errors: tuple[str, ...] = ()
     decide: str | None = None
     decision_data: str | None = None
@@ -142,7 +141,7 @@ def _check_database(order: Order, spec: TaskSpec) -> None:
 
 def _found(name: str, app: App) -> _Found:
     if ":" in name:
-        cls = load_object(name, "CLASS", "Task")
+        cls = load_object(name, "CLASS", "Task", alike=is_task)
         spec = spec_of(cls)
         line = next((line for line in app.lines().values() if cls in line.process.tasks), None)
         return _Found(spec, line, app)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -33,10 +32,9 @@ def transaction() -> None:
 @click.option(
     "--input",
     "path",
-    type=click.Path(path_type=Path),
     required=True,
-    metavar="FILE",
-    help="Its data as a JSON object. - is stdin.",
+    metavar="JSON|@FILE",
+    help="Its data as a JSON object. The @ may be left out; - is stdin.",
 )
 @click.option("--key", help="Its natural key: what came before with the same one is left as it is.")
 @click.option("--status", help="Status in which it begins, where there are several.")
@@ -46,7 +44,7 @@ def transaction() -> None:
     "--due", "due_time", metavar="INSTANT", help="Earlier ones are claimed first, as in 2026-01-31T08:00:00Z."
 )
 @json_option
-def add(*, path: Path, key: str | None, as_json: bool, **given: Any) -> int:
+def add(*, path: str, key: str | None, as_json: bool, **given: Any) -> int:
     """Put a Transaction in."""
     from casework.cli.http import Api
     from casework.cli.task_input import read_json

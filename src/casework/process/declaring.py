@@ -99,6 +99,11 @@ def spec_of(cls: Any) -> TaskSpec:
     return found
 
 
+def is_task(cls: Any) -> bool:
+    """Whether it is a class that was registered by `bot_task`."""
+    return isinstance(cls, type) and _SPEC in vars(cls)
+
+
 def checked_label(what: str, name: object) -> str:
     """`name` if it can name a process, task or monitor.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from casework.cli.output import gist
 from casework.cli.review_view import print_review
 
 FORM = {
@@ -12,7 +13,13 @@ FORM = {
     "status": "PROCESSING_IN_PROGRESS",
     "process": "errors",
     "task": "ask-about-error",
-    "error": {"type": "BUSINESS", "code": "NO_AMOUNT", "short": "the amount is missing"},
+    "error": {
+        "type": "BUSINESS",
+        "code": "NO_AMOUNT",
+        "process": "processing",
+        "task": "check",
+        "short": "the amount is missing",
+    },
 }
 REVIEW = {
     "review_id": "r",
@@ -36,3 +43,13 @@ def test_the_question_of_a_manual_task_is_shown_as_one(capsys: pytest.CaptureFix
     for part in ("Question", "the amount is missing", "7d1c", "PROCESSING_IN_PROGRESS", "BUSINESS", "NO_AMOUNT"):
         assert part in out
     assert "Commands: abort, clone-INTAKE_COMPLETED" in out
+
+
+def test_in_the_list_a_form_is_a_line() -> None:
+    """BP-27: of a failed Transaction what failed, where and why; of any other the first line of its question."""
+    assert gist(FORM) == "NO_AMOUNT at processing/check: the amount is missing"
+    asked = {name: value for name, value in FORM.items() if name != "error"}
+    assert gist(asked) == "Transaction: 7"
+    assert (
+        gist({**asked, "question": "Pay?\x1b[2J " + "x" * 500 + "\nAll of it."}) == "Pay?\ufffd[2J " + "x" * 110 + "…"
+    )

@@ -1,5 +1,6 @@
 """Files of inputs: what becomes of their rows, and of rows at fault."""
 
+import io
 from decimal import Decimal
 from pathlib import Path
 
@@ -196,3 +197,17 @@ def test_input_text_must_be_an_object() -> None:
     for text in ("[1]", "7", "{", ""):
         with pytest.raises(InputError, match="--input"):
             run_input.one(text)
+
+
+def test_input_may_be_in_a_file_or_on_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind an @, as curl has it; a file that is not there, or is no text, is told with its name."""
+    file = write(tmp_path, "given.json", '{"a": "@b"}')
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"a": 2}'))
+    assert run_input.one(f"@{file}") == {"a": "@b"}
+    assert run_input.one("-") == {"a": 2}
+    with pytest.raises(InputError, match=r"--input @none\.json cannot be read: No such file"):
+        run_input.one("@none.json")
+    with pytest.raises(InputError, match="is no text"):
+        run_input.one(f"@{write(tmp_path, 'odd.json', bytes([255]))}")
+    with pytest.raises(InputError, match="or name its file: --input @FILE"):
+        run_input.one("given.json")

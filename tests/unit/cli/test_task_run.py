@@ -154,6 +154,25 @@ def test_a_task_of_the_application_runs_by_its_name(capsys: pytest.CaptureFixtur
     assert made["transaction"]["status"] == "PROCESSING_IN_PROGRESS"
 
 
+def test_input_is_json_itself_or_the_name_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """What begins with a brace is JSON, what begins with an @ a file's name, as for `runs start` and for curl."""
+    Path("given.json").write_text('{"amount": 10, "currency": "EUR", "at": "a//b"}')
+    for given in ("given.json", "@given.json", Path("given.json").read_text()):
+        assert code_of_run(["task", "run", "shop_tasks:Convert", "--input", given, *MODULES, "--json"]) == exits.OK
+        made = json.loads(capsys.readouterr().out)
+        assert (made["change"]["data"]["euros"], made["transaction"]["data"]["at"]) == (10, "a//b")
+
+
+def test_a_class_that_is_not_there_is_told_with_the_tasks_that_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """The near one, and of the module the Tasks alone: not what it imports, nor its applications."""
+    assert run("shop_tasks:Konvert", {}) == exits.USAGE
+    err = capsys.readouterr().err
+    assert "Did you mean 'Convert'?" in err
+    assert "Assess" in err
+    for other in ("App", "Provider", "Rates", "Plain,", "app"):
+        assert f" {other}" not in err.partition("there are")[2]
+
+
 def test_a_whole_transaction_is_taken_as_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,7 +236,7 @@ def test_what_the_task_raises_is_told_with_its_code(capsys: pytest.CaptureFixtur
     [
         (["shop_tasks:Convert", {}], "no module provides Rates, which its constructor asks for"),
         (["shop_tasks:Plain", {}], "Plain is no Task"),
-        (["shop_tasks:Konvert", {}], "has no 'Konvert'; there are"),
+        (["shop_tasks:Konvert", {}], "has no 'Konvert'; there are Convert, SkipAhead, "),
         (["convert", {}], "The application has no task 'convert'. There are: none. Name its class"),
         (["konvert", {}, "--app", "shop_tasks:app"], "no task 'konvert'. Did you mean 'convert'?"),
         (["shop_tasks:Idle", {}, "--modules", "shop_tasks:Plain"], "is no dishka Provider"),
@@ -239,7 +258,7 @@ def test_what_the_task_raises_is_told_with_its_code(capsys: pytest.CaptureFixtur
         (["shop_tasks:Assess", {"amount": 5}, "--output", "{"], "--output is not JSON"),
         (["shop_tasks:Join", {}, "--children", "given.json"], "--children is no JSON list"),
         (["shop_tasks:Join", {}, "--children", "none.json"], "none.json cannot be read"),
-        (["shop_tasks:Join", {}, "--children", '[{"a": 1}]'], "pipe it in and give --children -."),
+        (["shop_tasks:Join", {}, "--children", "[{"], "--children: the value is not JSON"),
         (["shop_tasks:Idle", {}, "--database"], "is a plain task, which has no database transaction"),
         (["shop_tasks:Idle", {}, "--keep"], "--keep is for --database"),
     ],

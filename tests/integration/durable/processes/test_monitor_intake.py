@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from temporalio.client import WorkflowFailureError
 
+from casework.app import App
 from casework.durable.monitor_contracts import MONITOR_QUERY, MonitorStanding
+from casework.process import PROCESSING, SUBMISSION
 from casework.store.processes import intake, monitors
+from tests.docs.pages import ROOT, blocks
 from tests.integration.durable.conftest import TENANT, House
 from tests.integration.durable.processes.post import (
     Box,
@@ -21,7 +24,9 @@ from tests.integration.durable.processes.post import (
 )
 
 MAILS = [f"mail-{number}" for number in range(5)]
-FAST = {"monitors": [{"monitorClass": "Mails", "pollingInterval": "PT1S", "sleepTime": "PT1S"}]}
+TICKS = {"pollingInterval": "PT1S", "sleepTime": "PT1S"}
+FAST = {"monitors": [{"monitorClass": "Mails", **TICKS}]}
+PAGE = ROOT / "docs" / "how_to" / "run_a_process.md"
 
 
 async def test_five_mails_give_five_transactions_and_one_loop_record(house: House) -> None:
@@ -91,6 +96,21 @@ async def test_the_flag_in_its_row_stops_it_at_its_next_wake(house: House) -> No
     last = (await rounds(there))[0]
     assert (last.stopped, last.polled, last.loop_record) == ("by_row", False, False)
     assert row == (end.loops, False, 1)
+
+
+async def test_the_statement_of_the_page_stops_it(house: House) -> None:
+    """BP-16: as it is written in the documentation, for a Monitor of waiting Transactions and no other."""
+    (statement,) = [block.text for block in blocks(PAGE) if block.language == "sql"]
+    told = {"monitors": [{"monitorClass": name, **TICKS} for name in ("ProcessingMonitor", "SubmissionMonitor")]}
+    async with house.with_app(App(processes=[PROCESSING, SUBMISSION], monitors=told)) as there:
+        for name in ("processing", "submission"):
+            await processes(there).start(TENANT, name, "ann")
+            await polled(there, process=name)
+        await sql(house, statement)
+        assert (await ended(there, "processing")).stopped == "by_row"
+        other = (await processes(there).describe(TENANT, "submission")).monitor
+        assert other is not None
+        assert other.open
 
 
 async def test_a_person_polls_stops_and_starts_it(house: House) -> None:
