@@ -111,7 +111,8 @@ class TrayWork:
 
     `attempt` is that of the error policy, from 1. `ahead` are the visits that follow, as long as all Transactions pass
     to each of them: what is done of these is told too. `unlimited`: it was sent as the work of a task without a limit;
-    a worker that knows of one does nothing, and says so (`apart_ms` in its answer).
+    a worker that knows of one does nothing, and says so (`apart_ms` in its answer). `others`: more Transactions are on
+    this visit, in other activities; a failure of one of those may concern these.
     """
 
     tenant: str
@@ -123,6 +124,7 @@ class TrayWork:
     standing: tuple[Standing, ...]
     ahead: tuple[Visit, ...] = ()
     unlimited: bool = False
+    others: bool = False
 
     @property
     def path(self) -> str:

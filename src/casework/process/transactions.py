@@ -149,7 +149,7 @@ def touched(transaction: Transaction) -> Transaction:
     return replace(transaction, straight_through=False)
 
 
-def changed(transaction: Transaction, **data: Any) -> Transaction:
+def changed(transaction: Transaction, /, **data: Any) -> Transaction:
     """The Transaction with `data` over its own.
 
     Raises:

@@ -29,6 +29,7 @@ from casework.process.tasks import (
     TransactionalTask,
 )
 from casework.process.transactions import Transaction, changed, child, moved
+from casework.values import instant
 
 MOST_CHILDREN = 1_000
 """Most children of one split: they travel in one tray, as many as the largest holds."""
@@ -71,8 +72,8 @@ def applied(statuses: StatusSet, transaction: Transaction, change: Change | None
 
     Raises:
         TransitionError: it may not go to that status.
-        UnserialisableError: the data cannot be kept.
-        ProcessDeclarationError: the Task gave something that is no Change.
+        UnserialisableError: the data, or the due time, cannot be kept.
+        ProcessDeclarationError: the Task gave something that is no Change, or a part of it has another type.
     """
     if change is None:
         return transaction
@@ -80,9 +81,29 @@ def applied(statuses: StatusSet, transaction: Transaction, change: Change | None
         raise ProcessDeclarationError(f"A Task gave {change!r:.100}. Return a Change, or None.", field="task")
     made = changed(transaction, **change.data) if change.data else transaction
     if change.priority is not None or change.due_time is not None:
+        _check_turn(change)
         priority = made.priority if change.priority is None else change.priority
         made = replace(made, priority=priority, due_time=change.due_time or made.due_time)
     return made if change.status is None else moved(statuses, made, change.status, at)
+
+
+def _check_turn(change: Change) -> None:
+    """That what tells whose turn it is can be written.
+
+    Raises:
+        UnserialisableError, ProcessDeclarationError: as `applied`.
+    """
+    priority: Any = change.priority
+    due_time: Any = change.due_time
+    if priority is not None and type(priority) is not int:
+        told = f"A Task gave priority {priority!r:.100}. Give a whole number: higher ones are claimed first."
+        raise ProcessDeclarationError(told, field="priority")
+    if due_time is None:
+        return
+    if not isinstance(due_time, datetime):
+        told = f"A Task gave due_time {due_time!r:.100}. Give an aware datetime."
+        raise ProcessDeclarationError(told, field="due_time")
+    instant(due_time, "due_time")
 
 
 async def worked(task: Task, transaction: Transaction, ctx: TaskContext, statuses: StatusSet, reads: Reads) -> Worked:

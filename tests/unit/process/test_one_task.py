@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +13,7 @@ from dishka import Provider, Scope
 from tests.unit.process.lines import Ask, Join, Split, Underwrite
 from tests.unit.process.test_transactions import new
 
-from casework.errors import FatalError, ProcessDeclarationError
+from casework.errors import FatalError, InputError, ProcessDeclarationError
 from casework.process.declaring import bot_task
 from casework.process.local import run_task
 from casework.process.tasks import Change, Decision, InputEntityTask, PlainTask, RunEnd, TaskContext, TransactionalTask
@@ -130,3 +132,25 @@ async def test_what_nobody_gives_is_an_error() -> None:
 
     with pytest.raises(ProcessDeclarationError, match="Return a Change, or None"):
         await run_task(Odd, new())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"priority": "high"}, "A Task gave priority 'high'. Give a whole number"),
+        ({"priority": object()}, "A Task gave priority <object"),
+        ({"priority": True}, "A Task gave priority True"),
+        ({"due_time": "tomorrow"}, "A Task gave due_time 'tomorrow'. Give an aware datetime"),
+        ({"due_time": datetime(2026, 3, 1)}, "due_time cannot be stored: datetime without time zone"),
+    ],
+)
+def test_a_change_that_cannot_be_written_is_the_tasks_error(casework_task: TaskFixture, change: Any, told: str) -> None:
+    """BP-23. It is told before anything is written, and to this Transaction alone."""
+
+    @bot_task("odd", effects=False)
+    class Odd(PlainTask):
+        async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:
+            return Change(**change)
+
+    with pytest.raises(InputError, match=re.escape(told)):
+        casework_task(Odd, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from casework.errors import BusinessError, InputError, TransitionError, Unserial
 from casework.process import DEFAULT_STATUSES, HAS_ERROR, ErrorEntity, ErrorType, Severity, StatusSet
 from casework.process.failures import SHORT_LIMIT, Spot, error_entity
 from casework.process.transactions import Transaction, begin, changed, child, failed, moved
+from casework.store.processes.plain_rows import changed_row
 
 AT = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 LATER = AT + timedelta(minutes=5)
@@ -119,3 +121,19 @@ def test_an_error_record_is_one_row_for_an_attempt_and_holds_no_secret() -> None
     assert "hunter2" not in made.short + made.full
     long = entity(ConnectionError("y" * 1000))
     assert len(long.short) <= SHORT_LIMIT < len(long.full)
+
+
+def test_data_may_have_any_name() -> None:
+    """BP-1. The names of data are the project's: none of them is taken for a parameter."""
+    assert changed(new(), transaction="T-7", self=1, data=2).data == {"transaction": "T-7", "self": 1, "data": 2}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(1, True), (0, False), (Decimal("1.50"), Decimal("1.5")), ([1], [True]), ({"a": 1}, {"a": 1.0})],
+)
+def test_a_value_that_python_takes_for_the_same_is_written(before: Any, after: Any) -> None:
+    """BP-9. What a Task has put in the place of an equal number is another value in the store."""
+    transaction = new(data={"is": before})
+    assert changed_row(transaction, changed(transaction, **{"is": after}), "p")["data"] == {"is": after}
+    assert "data" not in changed_row(transaction, changed(transaction, **{"is": before}), "p")

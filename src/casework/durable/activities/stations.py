@@ -26,7 +26,7 @@ from casework.process.declaring import TaskSpec
 from casework.process.failures import ErrorEntity, Spot, error_entity
 from casework.process.identities import step_key
 from casework.process.lines import Line, record_of
-from casework.process.policies import ErrorPolicy, Next, nearest
+from casework.process.policies import ErrorPolicy, Next, OnError, nearest
 from casework.process.statuses import IN_ERROR
 from casework.process.tasks import JoinTask, TaskContext
 from casework.process.transactions import Transaction, failed
@@ -77,6 +77,12 @@ class Station(ABC):
         """The error policy that counts here."""
         own = None if self.spec is None else self.spec.errors
         return nearest([own, None if self.line is None else self.line.process.errors, self.services.app.errors])
+
+    @property
+    def takes_along(self) -> bool:
+        """Whether the failure of one here may end others of the tray: by its policy, or by that of what is given up."""
+        line = nearest([None if self.line is None else self.line.process.errors, self.services.app.errors])
+        return any(each.siblings or each.on_error is OnError.FAIL_FAST for each in (self.policy, line))
 
     @property
     def limit_ms(self) -> int | None:

@@ -120,9 +120,13 @@ class TrayActivities:
     async def _ahead(self, work: TrayWork, outcomes: tuple[Outcome, ...]) -> AsyncIterator[tuple[Outcome, ...]]:
         """The outcomes of the visits that follow, as long as all pass to the next of them, and that has no limit.
 
-        What fails as a whole is left for its own activity, which fails in the same way.
+        What fails as a whole is left for its own activity, which fails in the same way. Nobody goes past a station
+        where the failure of one in another activity may take it along.
         """
+        station = self._station(work)
         for visit in work.ahead:
+            if work.others and station.takes_along:
+                return
             if not all(each.kind == "passed" and each.held and each.to in ("", visit.station) for each in outcomes):
                 return
             statuses = {uuid: each.status for each in outcomes for uuid in each.transactions}

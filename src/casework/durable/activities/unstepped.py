@@ -97,6 +97,10 @@ class FinalizerStation(UnsteppedStation):
         super().__init__(services, work, line, now)
         self._ended: list[tuple[Transaction, Transaction]] = []
 
+    async def _written(self, items: Sequence[Item]) -> dict[Item, Outcome]:
+        self._ended.clear()  # of a try that came to nothing
+        return await super()._written(items)
+
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Set the status, and let go."""
         finalizer = None if self.line is None else self.line.process.finalizer
@@ -117,8 +121,7 @@ class FinalizerStation(UnsteppedStation):
 
     async def flush(self, conn: Connection) -> None:
         """Write what has ended."""
-        ended, self._ended = self._ended, []
-        await transactions.write_all(conn, ended, self.asked.process, FINALIZER, self.now())
+        await transactions.write_all(conn, self._ended, self.asked.process, FINALIZER, self.now())
 
 
 class GoneStation(UnsteppedStation):

@@ -127,7 +127,8 @@ class TrayCalls:
         return made
 
     async def _part(self, work: Work, uuids: tuple[UUID, ...], ahead: tuple[Visit, ...]) -> TrayReply:
-        asked = replace(self.asked(work, uuids), ahead=ahead, unlimited=True)
+        others = len(uuids) < len(work.transactions)
+        asked = replace(self.asked(work, uuids), ahead=ahead, unlimited=True, others=others)
         seconds = self.seconds(work.station, len(uuids)) + sum(self.seconds(each.station, len(uuids)) for each in ahead)
         reply = await self.execute(contracts.WORK_TRAY, asked, TrayReply, seconds)
         for visit, outcomes in zip(ahead, reply.ahead, strict=False):

@@ -77,8 +77,13 @@ def new_row(
 
 def changed_row(before: Transaction, after: Transaction, process: str, *, by_hand: bool = False) -> dict[str, Plain]:
     """What a Transaction becomes. Its data is there only where it is another."""
-    data = {} if after.data == before.data else {"data": after.data}
+    data = {} if _same(before.data, after.data) else {"data": after.data}
     return held({"by_hand": by_hand, "stage_process": process, **data, **_state(after)})
+
+
+def _same(before: Mapping[str, Plain], after: Mapping[str, Plain]) -> bool:
+    """Whether both are the same text: to Python 1, 1.0 and True are one value."""
+    return before is after or (before == after and dumps(before) == dumps(after))
 
 
 def _state(transaction: Transaction) -> dict[str, Any]:

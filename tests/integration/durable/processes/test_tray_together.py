@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from casework.durable.activities import computing_tasks
 from casework.durable.activities.tray import TrayActivities
 from casework.durable.process_contracts import TrayReply, TrayStart, TrayWork, Visit
-from casework.errors import BusinessError, StoreUnavailableError
+from casework.errors import BusinessError, ConflictError, StoreUnavailableError
 from casework.process import Change, ErrorPolicy, PlainTask, TaskContext, Transaction, TransactionalTask, bot_task
 from casework.process.lines import FINALIZER as LAST
 from casework.process.lines import LOOP_RULE, Rule
@@ -236,3 +236,24 @@ async def test_an_error_policy_tries_again_as_ever(house: House) -> None:
         assert (found.status, found.data["tries"], len(tried)) == (DONE, 3, 3)
         (step,) = [each for each in await here.steps(uuid) if each.task == "odd"]
         assert (step.state, step.work_attempt) == ("COMPLETED", 3)
+
+
+async def test_a_fault_in_mid_look_ends_nobody_twice(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """BP-4, BP-5. What was looked at before the fault is written once, and each has one stage of the Finalizer."""
+    async with yard(house, quick_line(), works=False) as here:
+        uuids = [await here.add() for _ in range(3)]
+        start = await here.claimed()
+        await here.rows("update process_ops.transactions set claim_id = null where uuid = %s", uuids[1])
+        asked = transactions.was_made_by
+        faults = [ConflictError("refused")]
+
+        async def once(*args: Any) -> bool:
+            if faults:
+                raise faults.pop()
+            return await asked(*args)
+
+        monkeypatch.setattr(transactions, "was_made_by", once)
+        reply = await told(here, start, LAST)
+        assert [each.kind for each in reply.outcomes] == ["passed", "left"]
+        for uuid in (uuids[0], uuids[2]):
+            assert [each.made_by for each in await here.stages(uuid)].count("finalizer") == 1
