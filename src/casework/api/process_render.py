@@ -11,6 +11,7 @@ from casework.process import ErrorEntity
 from casework.process.declaring import TaskSpec
 from casework.process.lines import Line
 from casework.process.monitor_settings import Effective
+from casework.process.schedules import Schedule
 from casework.process.working import Family
 from casework.store.processes.linked_runs import LinkedRun
 from casework.store.processes.lists import AnalyticsRow, Count, TransactionRow
@@ -92,7 +93,15 @@ def process(line: Line, counts: Iterable[Count], of_monitor: Plain) -> dict[str,
         "handles_errors": line.handles_errors,
         "counts": [count(each) for each in counts],
         "monitor": of_monitor,
+        "declared_schedule": None if made.schedule is None else declared(made.schedule),
     }
+
+
+def declared(made: Schedule) -> Plain:
+    """`process_shapes.DeclaredSchedule`."""
+    durations = {name: iso(getattr(made, name)) for name in ("offset", "jitter", "catch_up")}
+    every = None if made.every is None else iso(made.every)
+    return {"cron": list(made.cron), "zone": made.zone, "every": every, "overlap": str(made.overlap), **durations}
 
 
 def task(spec: TaskSpec) -> dict[str, Plain]:
@@ -115,11 +124,18 @@ def join_wait(row: Wait | None, family: Family) -> Plain:
     return {"process": row.process, "task": row.task, "since": when(row.since), "missing": missing}
 
 
-def schedule(found: ScheduleStanding | None) -> Plain:
-    """`process_shapes.ProcessSchedule`, or null."""
+def schedule(found: ScheduleStanding | None, wanted: Schedule | None) -> Plain:
+    """`process_shapes.ProcessSchedule`, or null; `wanted` is the one that is declared."""
     if found is None:
         return None
-    return {"paused": found.paused, "note": found.note, "next_starts": [when(each) for each in found.next_starts]}
+    now = wanted is not None and found.declared == wanted.digest()
+    source = "declared" if now else "outdated" if found.declared else "by_hand"
+    return {
+        "source": source,
+        "paused": found.paused,
+        "note": found.note,
+        "next_starts": [when(each) for each in found.next_starts],
+    }
 
 
 def transaction(row: TransactionRow) -> dict[str, Plain]:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from casework.api.requests import Body, Instant, Short
 from casework.errors import FieldsError
 from casework.graph.durations import seconds_of
+from casework.process.lines import BusinessProcess
 from casework.process.schedules import Overlap, Schedule
 
 
@@ -27,7 +28,9 @@ Status = Short
 
 
 class ScheduleProcess(Body):
-    """When a process starts: `every` so often, or by `cron` in `zone`."""
+    """When a process starts: `every` so often, or by `cron` in `zone`; or as the application has `declared`."""
+
+    declared: bool = Field(False, description="As BusinessProcess(schedule=...) says; goes with no other field.")
 
     every: Duration | None = None
     offset: Duration | None = Field(None, description="Of an interval: from 0, less than `every`.")
@@ -37,15 +40,26 @@ class ScheduleProcess(Body):
     overlap: Overlap = Field(Overlap.SKIP, description="What a start does while the one before still runs.")
     catch_up: Duration | None = Field(None, description="How long after its time a start is still made; PT1H.")
 
-    def schedule(self) -> Schedule:
+    def schedule(self, process: BusinessProcess) -> Schedule:
         """The same as data for the engine.
 
         Raises:
+            FieldsError: `declared` stands beside another field, or the process declares none.
             ProcessDeclarationError: a field does not hold, or two do not go together.
         """
+        if self.declared:
+            return self._declared(process)
         given = {name: getattr(self, name) for name in ("offset", "jitter", "catch_up")}
         more = {name: value for name, value in given.items() if value is not None}
         return Schedule(cron=tuple(self.cron), zone=self.zone, every=self.every, overlap=self.overlap, **more)
+
+    def _declared(self, process: BusinessProcess) -> Schedule:
+        if process.schedule is not None and self.model_fields_set == {"declared"}:
+            return process.schedule
+        message = f"process {process.name!r} declares no schedule; give `every` or `cron`"
+        if process.schedule is not None:
+            message = "goes with no other field; leave the others out"
+        raise FieldsError(f"declared: {message}.", [{"field": "declared", "message": message}])
 
 
 def _above_zero(text: str) -> str:

@@ -113,6 +113,18 @@ class Finalizer(Shape):
     sets: str
 
 
+class DeclaredSchedule(Shape):
+    """The schedule that the application declares: an interval, or cron in a zone."""
+
+    cron: list[str]
+    zone: str | None
+    every: str | None
+    offset: str
+    jitter: str
+    overlap: str
+    catch_up: str
+
+
 class Process(Shape):
     """A process: its line, how many Transactions are at it (open, or ended within a day), and its Monitor."""
 
@@ -124,6 +136,7 @@ class Process(Shape):
     handles_errors: bool
     counts: list[StatusCount]
     monitor: Monitor
+    declared_schedule: DeclaredSchedule | None
 
 
 class ProcessList(Shape):
@@ -134,8 +147,12 @@ class ProcessList(Shape):
 
 
 class ProcessSchedule(Shape):
-    """The schedule that the engine keeps, and its next starts."""
+    """The schedule that the engine keeps, and its next starts.
 
+    `source`: declared, as the application declares it now; outdated, as it did before; by_hand: an operator has set it.
+    """
+
+    source: Literal["declared", "outdated", "by_hand"]
     paused: bool
     note: str | None
     next_starts: list[str]

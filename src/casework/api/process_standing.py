@@ -75,7 +75,7 @@ async def of_process(services: Services, caller: Caller, line: Line) -> dict[str
     return {
         **render.process(line, counts, of_monitor),
         "waits": {"transactions": waits.transactions, "since": when(waits.since)},
-        "schedule": render.schedule(word.schedule if word else None),
+        "schedule": render.schedule(word.schedule if word else None, line.process.schedule),
     }
 
 

@@ -59,10 +59,10 @@ async def schedule_process(
     """Let the engine start the process by a schedule, instead of one that it may have."""
     line = process_standing.line_of(services, name)
     try:
-        wanted = body.schedule()
+        wanted = body.schedule(line.process)
     except ProcessDeclarationError as error:
         raise FieldsError(str(error), [{"field": error.field or "every", "message": str(error)}]) from None
-    await services.processes.schedule(caller.tenant, line.process.name, wanted)
+    await services.processes.schedule(caller.tenant, line.process.name, wanted, declared=body.declared)
     return PlainResponse({"process": name, "state": "scheduled"})
 
 

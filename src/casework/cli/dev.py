@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from casework.cli.preparation import declare_schedules
 from casework.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ async def _start_and_watch(stack: Stack, workers: int, wanted_port: int) -> None
     if stack.displaced:
         names = ", ".join(stack.displaced)
         click.echo(f"No longer in force, as the application has its own: {names}. {AGAIN}", err=True)
+    for sentence in await declare_schedules(stack.find_app(), stack.settings):
+        click.echo(sentence, err=True)
     click.echo("\n".join(f"{name:<11} {value}" for name, value in _facts(stack).items()))
     click.echo("Ready. Stop with Ctrl-C.")
     await stack.watch(lambda sentence: click.echo(sentence, err=True))

@@ -51,6 +51,29 @@ async def prepare(app: App, settings: Settings) -> tuple[str, list[str]]:
         return await _local_token(db, settings.app.home / "token"), lost
 
 
+async def declare_schedules(app: App, settings: Settings) -> list[str]:
+    """See that processes have the schedules that they declare; a sentence for each that has changed, or was kept.
+
+    Raises:
+        InputError: the engine refuses one, for a zone that it does not know for example.
+        UnreachableError: the engine cannot be reached.
+    """
+    from casework.durable.client import RunClient
+    from casework.durable.process_client import ProcessClient
+
+    declared = {name: line.process.schedule for name, line in app.lines().items() if line.process.schedule is not None}
+    if not declared:
+        return []
+    client = ProcessClient(await RunClient.open(settings), settings.histories)
+    told = {
+        "scheduled": "Process {0} is scheduled as it declares.",
+        "kept": "The schedule of process {0} is kept as an operator set it; `casework process schedule {0} --declared` "
+        "takes what it declares.",
+    }
+    states = {name: await client.declare(TENANT, name, wanted) for name, wanted in declared.items()}
+    return [told[state].format(name) for name, state in states.items() if state in told]
+
+
 async def is_healthy(url: str) -> bool:
     """Whether the API at `url` says that it lives."""
     import httpx2

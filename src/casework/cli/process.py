@@ -14,6 +14,8 @@ _AUDIT_STATEMENT_S = 600.0
 _TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), help="Stop watching after so many seconds.")
 _WATCH = click.option("--watch", is_flag=True, help="Go on telling what moves, until nothing does.")
 
+_DECLARED = {"declared": True}
+
 
 @click.group()
 def process() -> None:
@@ -86,7 +88,8 @@ def stop(name: str, as_json: bool) -> int:
 
 
 @process.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--declared", is_flag=True, help="As the application declares it; without a NAME all that declare one.")
 @click.option("--every", metavar="DURATION", help="An interval, ISO 8601 as in PT10M.")
 @click.option("--offset", metavar="DURATION", help="Shift of the interval.")
 @click.option("--stagger", is_flag=True, help="Several processes: start them one after the other within --every.")
@@ -98,23 +101,31 @@ def stop(name: str, as_json: bool) -> int:
 @click.option("--catch-up", metavar="DURATION", help="How late a start is still made (default: PT1H).")
 @click.option("--remove", is_flag=True, help="Take the schedule away; what it has started goes on.")
 @json_option
-def schedule(names: tuple[str, ...], *, remove: bool, as_json: bool, **given: Any) -> int:
-    """Let processes start by a schedule, instead of one that each may have."""
-    from casework.cli.http import Api
-    from casework.cli.process_view import path_of, print_receipt, schedules
+def schedule(names: tuple[str, ...], *, declared: bool, remove: bool, as_json: bool, **given: Any) -> int:
+    """Let processes start by a schedule, instead of one that each may have.
 
-    bodies = {} if remove else schedules(names, **given)
-    if remove and any(given.values()):
-        raise click.UsageError("--remove takes no other option but --json. Leave the rest out.")
+    What is set here goes before what the application declares, until --declared brings that back.
+    """
+    from casework.cli.http import Api
+    from casework.cli.process_view import declaring, path_of, print_receipt, schedules
+
+    alone = [option for option, is_given in (("--remove", remove), ("--declared", declared)) if is_given]
+    if alone and (alone[1:] or any(given.values())):
+        raise click.UsageError(f"{alone[0]} takes no other option but --json. Leave the rest out.")
+    if not names and not declared:
+        raise click.UsageError("Name a process, or several.")
+    bodies = {} if remove or declared else schedules(names, **given)
     made = []
     with Api.find() as api:
-        for name in names:
+        for name in names or declaring(api):
             path = path_of("processes", name, "schedule")
-            made.append(api.delete(path) if remove else api.post(path, bodies[name]).body)
+            made.append(api.delete(path) if remove else api.post(path, bodies.get(name, _DECLARED)).body)
             if not as_json:
                 print_receipt(made[-1])
     if as_json:
         emit_json({"items": made})
+    elif not made:
+        click.echo("No process declares a schedule.")
     return exits.OK
 
 

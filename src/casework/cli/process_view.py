@@ -25,7 +25,7 @@ _STATES = {
     "unscheduled": "Process {} has no schedule any more.",
     "unchanged": "Process {} had no schedule.",
 }
-
+_SOURCES = {"declared": "as declared", "outdated": "as declared before", "by_hand": "set by an operator"}
 _STOPS = {
     "by_row": BY_HAND,
     "by_time": "its running time was over",
@@ -101,12 +101,26 @@ def print_process(found: Mapping[str, Any]) -> None:
         click.echo(f"waiting     {waits['transactions']} for children in other trays, since {when(waits['since'])}")
     print_monitor(found["monitor"])
     schedule = found["schedule"]
+    if found["declared_schedule"]:
+        click.echo(f"declares    {_declared(found['declared_schedule'])}")
     if schedule:
         starts = ", ".join(when(each) for each in schedule["next_starts"][:3])
         paused = f" (paused: {safe(schedule['note'] or '')})" if schedule["paused"] else ""
-        click.echo(f"schedule    next starts {starts or 'none'}{paused}")
+        click.echo(f"schedule    {_SOURCES[schedule['source']]}; next starts {starts or 'none'}{paused}")
     else:
         click.echo("schedule    none")
+
+
+def _declared(found: Mapping[str, Any]) -> str:
+    parts = [f"every {found['every']}"] if found["every"] else [f"cron {safe(each)!r}" for each in found["cron"]]
+    parts += [f"in {safe(found['zone'])}"] if found["zone"] else []
+    parts += [f"{name} {found[name]}" for name in ("offset", "jitter") if found[name] != "PT0S"]
+    return ", ".join([*parts, f"overlap {found['overlap']}", f"catch-up {found['catch_up']}"])
+
+
+def declaring(api: Api) -> list[str]:
+    """The processes that declare a schedule."""
+    return [each["name"] for each in api.get("/v1/processes")["items"] if each["declared_schedule"]]
 
 
 def _station(task: Mapping[str, Any]) -> str:
@@ -229,7 +243,7 @@ def schedules(
     if "every" not in body and "cron" not in body and not stagger:
         raise click.UsageError(
             "Say when: --every DURATION (as in --every PT10M), --cron EXPRESSION (as in --cron '30 6 * * 1-5'), "
-            "--half-days, or --remove."
+            "--half-days, --declared, or --remove."
         )
     if stagger:
         return {name: {**body, "offset": shift} for name, shift in zip(names, _shifts(len(names), body), strict=True)}

@@ -169,12 +169,16 @@ class MonitorStanding:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """Input of what a schedule starts. `monitor` is the id that the Monitor is to have (`monitor_id`)."""
+    """Input of what a schedule starts. `monitor` is the id that the Monitor is to have (`monitor_id`).
+
+    `declared` is the digest of the declaration that the schedule was made of; "": of what an operator said.
+    """
 
     tenant: str
     process: str
     monitor: str
     roll_over_events: int = 4_000
+    declared: str = ""
 
 
 @dataclass(frozen=True)

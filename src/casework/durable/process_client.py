@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
+from temporalio.api.common.v1 import Payload
 from temporalio.api.workflowservice.v1 import ListScheduleMatchingTimesRequest
 from temporalio.client import (
     Client,
+    ScheduleAction,
+    ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
     ScheduleHandle,
     ScheduleUpdate,
@@ -30,7 +33,7 @@ from casework.durable import monitor_contracts as contracts
 from casework.durable.client import CALL_TIMEOUT, RunClient, reached
 from casework.durable.monitor_contracts import Asked, MonitorEnd, MonitorStanding, MonitorStart, ProcessStart
 from casework.durable.process_schedules import engine_schedule, schedule_id
-from casework.errors import FatalError, InputError, StateError, UnreachableError
+from casework.errors import FatalError, InputError, PayloadUnreadableError, StateError, UnreachableError
 from casework.process.schedules import Schedule
 from casework.settings import HistorySettings
 
@@ -51,11 +54,15 @@ class MonitorLife:
 
 @dataclass(frozen=True)
 class ScheduleStanding:
-    """A schedule that the engine keeps; the instants of its next starts, in UTC."""
+    """A schedule that the engine keeps; the instants of its next starts, in UTC.
+
+    `declared` is the digest of the declaration that it was made of; "": an operator has set it.
+    """
 
     paused: bool
     note: str | None
     next_starts: tuple[datetime, ...]
+    declared: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,8 +125,24 @@ class ProcessClient:
         """
         return ProcessStanding(await self._life(tenant, process), await self._scheduled(tenant, process))
 
-    async def schedule(self, tenant: str, process: str, wanted: Schedule) -> None:
+    async def declare(self, tenant: str, process: str, wanted: Schedule) -> Literal["scheduled", "unchanged", "kept"]:
+        """See that the process has the schedule that it declares, unless an operator has set another: that is kept.
+
+        Raises:
+            InputError, UnreachableError: as `schedule`.
+        """
+        found = await self._scheduled(tenant, process)
+        if found is not None and not found.declared:
+            return "kept"
+        if found is not None and found.declared == wanted.digest():
+            return "unchanged"
+        await self.schedule(tenant, process, wanted, declared=True)
+        return "scheduled"
+
+    async def schedule(self, tenant: str, process: str, wanted: Schedule, *, declared: bool = False) -> None:
         """Let the engine start the process by a schedule, instead of one that it may have. A pause stays.
+
+        `declared`: it is the one that the process declares, and what an operator has set is over.
 
         Raises:
             InputError: the engine refuses it, for a zone that it does not know for example.
@@ -127,7 +150,8 @@ class ProcessClient:
         """
         await self._runs.agree()
         known = contracts.monitor_id(self._runs.task_queue, tenant, process)
-        start = ProcessStart(tenant, process, known, self._histories.roll_over_events)
+        digest = wanted.digest() if declared else ""
+        start = ProcessStart(tenant, process, known, self._histories.roll_over_events, digest)
         made = engine_schedule(start, self._runs.task_queue, wanted)
 
         def bring(current: ScheduleUpdateInput) -> ScheduleUpdate:
@@ -215,7 +239,18 @@ class ProcessClient:
         if found is None:
             return None
         state = found.schedule.state
-        return ScheduleStanding(state.paused, state.note, tuple(found.info.next_action_times))
+        declared = await self._declared(found.schedule.action)
+        return ScheduleStanding(state.paused, state.note, tuple(found.info.next_action_times), declared)
+
+    async def _declared(self, action: ScheduleAction) -> str:
+        """What the schedule was made of; "" where nobody here can read it."""
+        given = action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
+        payloads = [each for each in given if isinstance(each, Payload)]
+        try:
+            starts = await self._engine.data_converter.decode(payloads, [ProcessStart])
+        except PayloadUnreadableError:
+            return ""
+        return next((start.declared for start in starts), "")
 
     def _monitor(self, tenant: str, process: str) -> WorkflowHandle[object, MonitorEnd]:
         return self._engine.get_workflow_handle(

@@ -13,6 +13,7 @@ from casework.process.declaring import checked_label, spec_of
 from casework.process.lines import END, FINALIZER, LOOP_RECORD, MONITOR, REPEAT, RULE_NAMES, BusinessProcess, Line, Rule
 from casework.process.monitor_runners import MonitorRunner
 from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
+from casework.process.schedules import Schedule
 from casework.process.statuses import DEFAULT_STATUSES, StatusSet
 from casework.process.tasks import Kind
 
@@ -88,6 +89,9 @@ def _parts(process: BusinessProcess) -> Iterator[str]:
             f"Monitor {monitor.__name__} has no runner. Derive it from TransactionMonitorTask or InputMonitorTask, or "
             "give it a runner_class that derives from MonitorRunner."
         )
+    schedule: Any = process.schedule
+    if schedule is not None and not isinstance(schedule, Schedule):
+        yield f"schedule is {schedule!r:.80}. Give a Schedule, as in half_days() or Schedule(every=...)."
     for cls in process.tasks:
         try:
             names[spec_of(cls).name] += 1

@@ -13,6 +13,7 @@ from casework.graph import expressions
 from casework.process.declaring import TaskSpec, spec_of
 from casework.process.monitors import MonitorTask
 from casework.process.policies import ErrorPolicy
+from casework.process.schedules import Schedule
 from casework.process.statuses import DEFAULT_STATUSES, ERROR_IN_PROGRESS, StatusSet
 from casework.process.tasks import Kind, Task
 from casework.process.transactions import Transaction
@@ -67,6 +68,8 @@ class BusinessProcess:
     max_per_key: int | None = None
     """Most Transactions of one business key that are in its trays at one time; None: as many as there are."""
     errors: ErrorPolicy | None = None
+    schedule: Schedule | None = None
+    """When it starts, unless an operator says otherwise; None: by hand."""
 
 
 @dataclass(frozen=True)

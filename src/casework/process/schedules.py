@@ -13,12 +13,14 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from casework.errors import ProcessDeclarationError
+from casework.values import content_hash
 
 _ZONE = re.compile(r"UTC|[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+")
 _CRON = re.compile(
     r"@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*/,?-]+(?: +[0-9A-Za-z*/,?-]+){4}"
 )
 _SECOND = timedelta(seconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -89,6 +91,12 @@ class Schedule:
             raise _refused("offset", self.offset, f"Give a duration from 0, less than `every` ({every})")
         if self.jitter >= every:
             raise _refused("jitter", self.jitter, f"Give less than `every` ({every})")
+
+    def digest(self) -> str:
+        """What tells it from others."""
+        durations = (self.every, self.offset, self.jitter, self.catch_up)
+        times = [None if each is None else each // _MILLISECOND for each in durations]
+        return content_hash([list(self.cron), self.zone, str(self.overlap), *times])
 
     def starts(self, after: datetime, count: int) -> list[datetime]:
         """The next `count` starts of an interval, at or after an instant, in UTC.

@@ -12,6 +12,7 @@ import pytest
 from casework.api import build
 from casework.app import App
 from casework.errors import ProcessDeclarationError
+from casework.process import half_days
 from casework.settings import Settings
 from tests.integration.api.conftest import Door
 from tests.integration.api.lines import APP, WORK, door_to, put, put_failed
@@ -120,6 +121,25 @@ async def test_a_schedule_is_kept_by_the_engine_and_taken_away(works: Door) -> N
     assert {each[11:19] for each in starts} == {"21:15:00"}
     assert (await works.ask("DELETE", path, role="operator")).body["state"] == "unscheduled"
     assert (await works.ask("DELETE", path, role="operator")).body["state"] == "unchanged"
+
+
+async def test_a_declared_schedule_is_told_and_brought_back(door: Door) -> None:
+    """BP-30. What the process declares, and whether it is what is in force."""
+    path = "/v1/processes/work/schedule"
+    async with door_to(door, App(processes=[replace(WORK, schedule=half_days())])) as works:
+        made = (await works.get("/v1/processes/work")).body
+        assert (made["declared_schedule"]["every"], made["schedule"]) == ("PT12H", None)
+        for sent, source in (({"declared": True}, "declared"), ({"every": "PT1H"}, "by_hand")):
+            assert (await works.post(path, sent, role="operator")).status == 200
+            assert (await works.get("/v1/processes/work")).body["schedule"]["source"] == source
+        both = await works.post(path, {"declared": True, "every": "PT1H"}, role="operator")
+        assert (both.status, both.body["errors"][0]["field"]) == (422, "declared")
+        await works.post(path, {"declared": True}, role="operator")
+    async with door_to(door, App(processes=[WORK])) as works:
+        made = (await works.get("/v1/processes/work")).body
+        assert (made["declared_schedule"], made["schedule"]["source"]) == (None, "outdated")
+        assert "declares no schedule" in (await works.post(path, {"declared": True}, role="operator")).body["detail"]
+        await works.ask("DELETE", path, role="operator")
 
 
 @pytest.mark.parametrize(

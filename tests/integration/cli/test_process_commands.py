@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from casework.app import App
 from casework.cli import exits
-from casework.process import ERRORS, ErrorPolicy
+from casework.process import ERRORS, ErrorPolicy, Schedule
 from tests.integration.api.lines import FAST, WORK
 from tests.integration.cli.conftest import Line, Served
 
@@ -17,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("served")
 
 @pytest.fixture
 def app() -> App:
-    return App(processes=[WORK, ERRORS], errors=ErrorPolicy(resume=True), monitors=FAST)
+    work = replace(WORK, schedule=Schedule(every=timedelta(hours=6), offset=timedelta(minutes=30)))
+    return App(processes=[work, ERRORS], errors=ErrorPolicy(resume=True), monitors=FAST)
 
 
 def added(line: Line, folder: Path, content: str, *options: str) -> str:
@@ -135,6 +138,19 @@ def test_processes_are_scheduled_one_after_the_other(line: Line) -> None:
     ]
 
 
+def test_declared_schedules_are_brought_in_by_one_command(line: Line) -> None:
+    """BP-30. Of all that declare one; another takes its place until it is brought back."""
+    assert line("process", "schedule", "--declared")[1] == "Process work is scheduled.\n"
+    out = line("process", "status", "work")[1]
+    assert "declares    every PT6H, offset PT30M, overlap skip, catch-up PT1H" in out
+    assert "schedule    as declared; next starts " in out
+    assert line("process", "schedule", "work", "--every", "PT1H")[0] == exits.OK
+    assert "schedule    set by an operator; next starts " in line("process", "status", "work")[1]
+    assert line("process", "schedule", "work", "--declared")[0] == exits.OK
+    assert "schedule    as declared; " in line("process", "status", "work")[1]
+    assert line("process", "schedule", "work", "--remove")[0] == exits.OK
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -143,6 +159,10 @@ def test_processes_are_scheduled_one_after_the_other(line: Line) -> None:
         ("process schedule work --stagger", exits.USAGE, "--stagger goes with --every"),
         ("process schedule work --half-days --every PT1H", exits.USAGE, "--half-days says how often"),
         ("process schedule work --remove --every PT1H", exits.USAGE, "--remove takes no other option"),
+        ("process schedule", exits.USAGE, "Name a process"),
+        ("process schedule errors --declared", exits.USAGE, "declares no schedule"),
+        ("process schedule work --declared --every PT1H", exits.USAGE, "--declared takes no other option"),
+        ("process schedule work --declared --remove", exits.USAGE, "--remove takes no other option"),
         ("process schedule work", exits.USAGE, "Say when: --every DURATION"),
         ("process schedule work --every 10m", exits.USAGE, "--every is '10m': durations are ISO 8601"),
         ("process schedule work --every 10m", exits.USAGE, "Write PT10M."),

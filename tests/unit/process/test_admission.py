@@ -16,6 +16,7 @@ from casework.process.admission import admit, admit_all
 from casework.process.declaring import bot_task
 from casework.process.lines import LOOP_RECORD, LOOP_RULE, Finalizer, Line, Rule, record_of
 from casework.process.monitors import ErrorMonitor, InputMonitorTask, TransactionMonitorTask
+from casework.process.schedules import half_days
 
 A, B, C = plain("a"), plain("b"), plain("c")
 
@@ -184,3 +185,9 @@ def test_tasks_of_one_name_share_one_limit() -> None:
     assert [line.limits for line in lines.values()] == [{"a": 5.0}, {"a": 5.0}]
     with pytest.raises(ProcessDeclarationError, match=r"'a' has max_per_second 5 in process 'processing' and 0[.]5 in"):
         admit_all([process(limited(5)), process(limited(0.5), name="second")])
+
+
+def test_a_schedule_that_is_none_is_refused() -> None:
+    """BP-30. A process declares a Schedule."""
+    assert "schedule is 'daily'. Give a Schedule" in refusal(A, schedule="daily")
+    assert admit(process(A, schedule=half_days())).process.schedule == half_days()

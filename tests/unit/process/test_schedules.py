@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -115,3 +116,19 @@ def test_the_times_of_a_cron_are_the_engines_to_tell() -> None:
     """Cron is not read here: there is one reader of it, the engine."""
     with pytest.raises(ProcessDeclarationError, match="Ask the engine"):
         Schedule(cron=("@daily",)).starts(MIDNIGHT, 1)
+
+
+def test_a_declared_schedule_is_known_by_what_it_says() -> None:
+    """BP-30. Two that say the same are one; any other field makes another."""
+    made = Schedule(every=timedelta(hours=1), jitter=timedelta(milliseconds=1500))
+    assert made.digest() == Schedule(every=timedelta(minutes=60), jitter=timedelta(seconds=1.5)).digest()
+    others = [
+        replace(made, every=timedelta(hours=2)),
+        replace(made, offset=timedelta(minutes=1)),
+        replace(made, jitter=timedelta(seconds=1)),
+        replace(made, overlap=Overlap.ALLOW_ALL),
+        replace(made, catch_up=timedelta(hours=2)),
+        Schedule(cron=("0 6 * * *",)),
+        Schedule(cron=("0 6 * * *",), zone="Europe/Berlin"),
+    ]
+    assert len({each.digest() for each in (made, *others)}) == len(others) + 1
