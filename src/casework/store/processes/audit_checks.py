@@ -149,6 +149,12 @@ CHECKS: tuple[Check, ...] = (
         "The join of the other parent took its part: look at that one's result.",
     ),
     Check(
+        "joined_without_child",
+        "join went on without a child",
+        "Transaction",
+        "The result of the join lacks that child's part: clone the Transaction once the child is through.",
+    ),
+    Check(
         "loop_records",
         "loop record is missing, or one too many",
         "Monitor",

@@ -322,6 +322,21 @@ left join process_ops.transactions t on t.tenant = %(tenant)s and t.uuid = a.tra
 where a.tenant = %(tenant)s and t.parent_uuid is distinct from a.parent_uuid
 order by a.transaction_uuid limit %(most)s
 
+-- A join waits for all children of its parent. Where no split came behind it, each child was there: it has arrived, or was
+-- aborted, and then a clone may have come in its place.
+-- name: joined_without_child
+select j.transaction_uuid as id, format('at %%s without %%s', j.path, c.uuid) as found, count(*) over () as total
+from process_ops.transaction_steps j
+join (
+    select transaction_uuid, max(ended_at) as ended_at from process_ops.transaction_steps
+    where tenant = %(tenant)s and kind = 'split' and state = 'COMPLETED' group by transaction_uuid
+) s on s.transaction_uuid = j.transaction_uuid and s.ended_at <= j.started_at
+join process_ops.transactions c
+    on c.tenant = %(tenant)s and c.parent_uuid = j.transaction_uuid and c.cloned_from is null and c.status <> 'ABORTED'
+left join process_ops.transaction_arrivals a on a.tenant = %(tenant)s and a.transaction_uuid = c.uuid
+where j.tenant = %(tenant)s and j.kind = 'join' and j.state = 'COMPLETED' and a.transaction_uuid is null
+order by j.transaction_uuid, c.uuid limit %(most)s
+
 -- ---------------------------------------------------------------- Monitors
 
 -- A Monitor that is stopped by its Rules has emitted the record that they did not take back.

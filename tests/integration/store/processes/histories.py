@@ -179,6 +179,16 @@ async def parted_and_joined(play: Play) -> None:
         await play.release(kid.claim_id)
 
 
+async def split_behind_its_join(play: Play) -> None:
+    """A join without children, a split, a join of them, and a split once more, whose children are on their way."""
+    parent = await play.taken()
+    await play.arrive(parent)
+    (first,) = await play.split(parent, 1)
+    await play.arrive(first)
+    await play.work(parent, "join", kind="join", path="join.2")
+    await play.split(parent, 2, task="part")
+
+
 async def joined_across_trays(play: Play) -> None:
     """A child fails, resumes in another tray and arrives there; another one's clone arrives in its place."""
     parent = await play.taken()
@@ -335,6 +345,7 @@ HISTORIES: tuple[History, ...] = (
     completed_by_hand,
     agents_and_people,
     parted_and_joined,
+    split_behind_its_join,
     joined_across_trays,
     arrived_then_cloned,
     siblings_leave_too,

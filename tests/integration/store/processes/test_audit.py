@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from casework.store.database import Database
@@ -14,8 +15,16 @@ from casework.store.processes import audit
 from casework.store.processes.audit import Books
 from casework.store.processes.audit_checks import CHECKS
 from casework.testing.databases import Databases
-from tests.integration.store.processes.breaking import BREAKS, STEPS, break_, copy, played
-from tests.integration.store.processes.histories import HISTORIES
+from tests.integration.store.processes.breaking import break_, copy, played
+from tests.integration.store.processes.breaks import BREAKS, STEPS
+from tests.integration.store.processes.histories import (
+    HISTORIES,
+    aborted,
+    cloned,
+    parted_and_joined,
+    resumed,
+    straight_through,
+)
 from tests.integration.store.processes.making import TENANT
 from tests.integration.store.processes.playing import Play
 
@@ -76,7 +85,7 @@ async def test_each_fault_is_found_and_nothing_else(ground: tuple[str, dict[str,
     (told,) = plain["faults"]
     assert told["found"]
     assert told["remedy"]
-    assert told["of"] == ("claim" if name.endswith("_claim") else "Monitor" if name == "monitor" else "Transaction")
+    assert told["of"] == next(check.of for check in CHECKS if check.fault == fault)
 
 
 async def test_children_without_their_split_are_each_a_fault(ground: tuple[str, dict[str, UUID]]) -> None:
@@ -106,12 +115,32 @@ async def test_what_is_not_told_is_counted(db: Database) -> None:
 
 
 async def test_all_checks_see_one_instant(db: Database) -> None:
-    """What is written between two checks is seen by none of them, and the audit writes nothing."""
+    """What others write between two checks is seen by none of them; the audit itself writes nothing."""
     play = Play(db)
     await play.born()
     async with db.transaction() as conn:
         before = await audit.books(conn, TENANT)
         await play.born()
-        again = await conn.execute("select count(*) from process_ops.transactions")
-        assert await again.fetchone() == (before.counts.transactions,) == (1,)
+        again = await audit.checked(conn, TENANT)
+        assert (before.counts, again.counts.transactions) == (again.counts, 1)
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            await conn.execute("update process_ops.transactions set status = 'CHECKED'")
+        await conn.rollback()
     assert (await books(db)).counts.transactions == 2
+
+
+async def test_what_is_at_work_meanwhile_is_no_fault(db: Database) -> None:
+    """Histories are written while the books are read, again and again."""
+
+    async def work() -> None:
+        for history in (straight_through, cloned, resumed, parted_and_joined, aborted):
+            for _ in range(2):
+                await history(Play(db))
+
+    working, looks = asyncio.create_task(work()), 0
+    while not working.done():
+        found = await books(db)
+        assert found.faults == []
+        looks += found.counts.open > 0
+    await working
+    assert looks > 10
