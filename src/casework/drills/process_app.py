@@ -6,8 +6,10 @@ The table counts what happened and prevents nothing: a second effect is a second
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 
 import httpx2
+from dishka import Provider, Scope
 
 from casework.app import App
 from casework.errors import RetryableError
@@ -59,6 +61,9 @@ class Register(_Row):
 class Notify(PlainTask):
     """A call with the key of this visit."""
 
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
     async def run(self, transaction: Transaction, ctx: TaskContext) -> Change | None:  # noqa: ARG002  # the key says it
         """Act at the destination.
 
@@ -66,9 +71,8 @@ class Notify(PlainTask):
             RetryableError: it does not answer.
         """
         try:
-            async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
-                url = f"{os.environ[DESTINATION]}/effects"
-                (await client.post(url, headers={"Idempotency-Key": ctx.key})).raise_for_status()
+            url = f"{os.environ[DESTINATION]}/effects"
+            (await self._client.post(url, headers={"Idempotency-Key": ctx.key})).raise_for_status()
         except httpx2.HTTPError as error:
             raise RetryableError(f"The destination did not answer: {error!r}") from error
         return Change(data={"key": ctx.key})
@@ -79,6 +83,13 @@ class Book(_Row):
     """The last row."""
 
 
+async def _client() -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
+        yield client
+
+
+modules = Provider(scope=Scope.APP)
+modules.provide(_client)  # one for the worker: to make one takes 20 ms in which nothing else moves
 app = App(
     processes=[
         BusinessProcess(
@@ -89,6 +100,7 @@ app = App(
             tray_size=50,
         )
     ],
+    modules=[modules],
     statuses=StatusSet.of({WAITING: WORKING, WORKING: DONE}, initial=WAITING),
     errors=ErrorPolicy(retries=2),
     monitors={"monitors": [{"monitorClass": "DrillMonitor", "pollingInterval": "PT2S", "sleepTime": "PT1S"}]},

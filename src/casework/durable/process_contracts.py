@@ -22,6 +22,16 @@ AT_ONCE = 8
 """How many Transactions of a tray are worked on at one time."""
 
 
+def station_queue(task_queue: str) -> str:
+    """The task queue of the work at stations, beside the one of all else.
+
+    A worker takes from it no more than it has room for, so that what waits does so at the engine, where it costs
+    nothing: in a worker it would send heartbeats, of which a thousand open trays are more than an engine can take. And
+    what trays have to do does not stand in the way of models, tools and Monitors.
+    """
+    return f"{task_queue}/stations"
+
+
 @dataclass(frozen=True)
 class Standing:
     """Transactions of a tray that have the same status, in the order of the tray."""

@@ -1,6 +1,6 @@
-"""One worker on several task queues: its own, and one for each task that has a limit.
+"""One worker on several task queues: its own, the one of stations, and one for each task that has a limit.
 
-The engine limits what it hands out of a task queue, over all workers that ask for it. So a task with a limit has a
+Work at stations has a queue of its own, of which a worker takes no more than it has room for (decision 46). The engine limits what it hands out of a task queue, over all workers that ask for it. So a task with a limit has a
 queue of its own, on which its Transactions come one by one. The workers of all queues start and stop as one.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 from temporalio.worker import PollerBehaviorSimpleMaximum, Worker
 
-from casework.durable.process_contracts import limited_queue
+from casework.durable.process_contracts import limited_queue, station_queue
 
 POLLERS = 2
-"""How many calls of one worker ask at one time for work of one task that has a limit."""
+"""How many calls of one worker ask at one time for work at stations, or of one task that has a limit."""
 
 
 class QueuesWorker(Worker):
@@ -40,6 +40,16 @@ class QueuesWorker(Worker):
     async def shutdown(self) -> None:
         """Stop all at one time, each as the SDK's worker does."""
         await asyncio.gather(super().shutdown(), *(each.shutdown() for each in self.beside))
+
+
+def station_worker(most: int, task_queue: str, **config: Any) -> Worker:
+    """A worker for the queue of stations, which works at `most` in one moment. `config` as for `limited_workers`."""
+    behaviour = PollerBehaviorSimpleMaximum(min(most, POLLERS))
+    return Worker(
+        task_queue=station_queue(task_queue),
+        activity_task_poller_behavior=behaviour,
+        **{**config, "max_concurrent_activities": most},
+    )
 
 
 def limited_workers(limits: Mapping[str, float], task_queue: str, **config: Any) -> list[Worker]:

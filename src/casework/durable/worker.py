@@ -43,7 +43,7 @@ from casework.durable.faulting import drill_interceptors
 from casework.durable.logs import say_where
 from casework.durable.metering import MeteringInterceptor, metrics_runtime
 from casework.durable.monitor_configuration import unused
-from casework.durable.queues import limited_workers
+from casework.durable.queues import limited_workers, station_worker
 from casework.durable.schedules import kept_sweep
 from casework.durable.trees import TreePlaces
 from casework.durable.workflows.monitor import MonitorRun
@@ -101,7 +101,7 @@ def workflow_runner() -> SandboxedWorkflowRunner:
 def make_worker(
     client: Client, services: Services, settings: Settings, *, watching: Sequence[Interceptor] = ()
 ) -> Worker:
-    """A worker on the settings' task queue, and on those of tasks that have a limit.
+    """A worker on the settings' task queue, and on those of stations and of tasks that have a limit.
 
     `watching` sees all that it does (`watchers` makes them).
 
@@ -122,9 +122,13 @@ def make_worker(
     )
     task_queue, alike = settings.temporal.task_queue, _of_each_queue(client, settings, watching)
     limits = {task: rate for line in services.lines.values() for task, rate in line.limits.items()}
+    beside = [
+        station_worker(settings.worker.max_stations, task_queue, activities=[trays.work_tray], **alike),
+        *limited_workers(limits, task_queue, activities=[trays.work_tray, task_runs.begin_task_run], **alike),
+    ]
     return patient_worker(
         settings.worker.max_workflow_tasks,
-        limited_workers(limits, task_queue, activities=[trays.work_tray, task_runs.begin_task_run], **alike),
+        beside,
         task_queue=task_queue,
         workflows=WORKFLOWS if settings.worker.build is None else WORKFLOWS_OF_BUILDS,
         activities=activities,

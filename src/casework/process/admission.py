@@ -107,8 +107,8 @@ def _tray(line: Line) -> Iterator[str]:
         yield f"tray_size is {size!r:.60}. Give a whole number from 1 to {MAX_TRAY}."
         return
     most = line.process.max_trays
-    if type(most) is not int or not 1 <= most <= MAX_TRAYS:
-        yield f"max_trays is {most!r:.60}. Give a whole number from 1 to {MAX_TRAYS}."
+    if most is not None and (type(most) is not int or not 1 <= most <= MAX_TRAYS):
+        yield f"max_trays is {most!r:.60}. Give a whole number from 1 to {MAX_TRAYS}, or None."
     per_key = line.process.max_per_key
     if per_key is not None and (type(per_key) is not int or per_key < 1):
         yield f"max_per_key is {per_key!r:.60}. Give a whole number from 1, or None for no limit."

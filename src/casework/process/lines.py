@@ -24,6 +24,8 @@ END = "end"
 """Behind the last station: a Transaction that is there has left the line."""
 REPEAT = "_sys_repeat"
 """What marks the loop record of a Monitor's round."""
+CARRIED, FEWEST_TRAYS = 1_000, 50
+"""How many Transactions the trays of a process carry at one time, and how many trays at least, unless it says so."""
 RULE_NAMES = (REPEAT, "transaction", "data")
 """What a Rule sees: whether it is the loop record, the Transaction's fields, and its data."""
 
@@ -63,13 +65,21 @@ class BusinessProcess:
     rules: tuple[Rule, ...] = (LOOP_RULE,)
     tray_size: int = 1
     """Most Transactions that travel together."""
-    max_trays: int = 1000
-    """Most trays under way at one time; its Monitor claims no more than there is room for."""
+    max_trays: int | None = None
+    """Most trays under way at one time; its Monitor claims no more than there is room for. None: as many as carry
+    1,000 Transactions, but at least 50."""
     max_per_key: int | None = None
     """Most Transactions of one business key that are in its trays at one time; None: as many as there are."""
     errors: ErrorPolicy | None = None
     schedule: Schedule | None = None
     """When it starts, unless an operator says otherwise; None: by hand."""
+
+    @property
+    def room(self) -> int:
+        """Most trays under way at one time, given or not. What is claimed ahead of its work cannot be put behind what
+        comes later and is more urgent, so there is no more of it than keeps some workers busy.
+        """
+        return max(FEWEST_TRAYS, CARRIED // self.tray_size) if self.max_trays is None else self.max_trays
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,11 @@ class WorkerSettings:
     max_activities: int = variable("CASEWORK_WORKER_MAX_ACTIVITIES", 100, at_least=1, at_most=10_000)
     """Model and tool calls that one worker has in flight. Default 100: they wait for the network, not for the CPU."""
 
+    max_stations: int = variable("CASEWORK_WORKER_MAX_STATIONS", 10, at_least=1, at_most=10_000)
+    """Stations of trays that one worker works at in one moment, each on up to eight Transactions. Default 10, as many
+    as it has connections; the other trays wait at the engine. Raise it where plain Tasks wait long for other systems
+    and Transactions travel alone."""
+
     max_workflow_tasks: int = variable("CASEWORK_WORKER_MAX_WORKFLOW_TASKS", 40, at_least=2, at_most=10_000)
     """Runs that one worker advances at one moment. Default 40: this is CPU work of a few milliseconds each."""
 

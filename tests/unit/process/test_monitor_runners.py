@@ -101,6 +101,13 @@ def test_a_limit_per_business_key_that_is_none_is_refused(most: Any) -> None:
         admit(replace(PROCESSING, max_per_key=most))
 
 
+@pytest.mark.parametrize(("size", "trays"), [(1, 1000), (10, 100), (50, 50), (100, 50)])
+def test_there_is_room_for_a_thousand_transactions_unless_it_is_said(size: int, trays: int) -> None:
+    """BP-32: what is claimed ahead of its work is bounded without being told so."""
+    assert replace(PROCESSING, tray_size=size).room == trays
+    assert replace(PROCESSING, tray_size=size, max_trays=3).room == 3
+
+
 async def test_a_poll_claims_no_more_than_there_is_room_for() -> None:
     """BP-32: backpressure: two trays of two are four, and the rest waits for the next poll."""
     async with LocalProject([replace(PROCESSING, tray_size=2, max_trays=2)]) as project:

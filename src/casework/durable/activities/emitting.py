@@ -73,7 +73,7 @@ class StoreEmitter(Emitter):
 
     async def __aenter__(self) -> StoreEmitter:
         async with self._db.transaction() as conn:
-            self._free = self._line.process.max_trays - await claims.open_trays(conn, self._tenant, self._process)
+            self._free = self._line.process.room - await claims.open_trays(conn, self._tenant, self._process)
         if self._again:
             await self._go_on()
         return self

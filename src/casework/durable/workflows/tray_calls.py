@@ -36,6 +36,7 @@ from casework.durable.process_contracts import (
     TrayWork,
     Visit,
     limited_queue,
+    station_queue,
 )
 from casework.durable.task_run_contracts import TaskRunBegun
 from casework.durable.workflows.failures import never_started, reason_of, store_unavailable, unreadable
@@ -222,13 +223,13 @@ class TrayCalls:
         """Until it is done. `name` tells apart those that are under way in one node at one time.
 
         With a `limit` (how long Transactions lie apart, in milliseconds) `asked` is a TrayWork, and waits in the queue
-        of its task; not for ever.
+        of its task; not for ever. Other work at stations waits in the queue of stations.
 
         Raises:
             ActivityError: its attempts are used up, or it was cancelled.
         """
         wait = StoreWait()
-        queue = {} if limit is None else _queue(asked.station, limit)
+        queue = _queue(activity, asked, limit)
         while True:
             try:
                 made: Reply = await workflow.execute_activity(
@@ -254,12 +255,13 @@ class TrayCalls:
                 return made
 
 
-def _queue(task: str, limit: int) -> dict[str, Any]:
-    """Where the work of a task with a limit waits, and for how long."""
-    return {
-        "task_queue": limited_queue(workflow.info().task_queue, task),
-        "schedule_to_start_timeout": timedelta(seconds=in_queue_s(limit)),
-    }
+def _queue(activity: str, asked: Any, limit: int | None) -> dict[str, Any]:
+    """Where it waits for a worker, if not with all else; and of the work of a task with a limit, for how long."""
+    own = workflow.info().task_queue
+    if limit is not None:
+        wait = timedelta(seconds=in_queue_s(limit))
+        return {"task_queue": limited_queue(own, asked.station), "schedule_to_start_timeout": wait}
+    return {"task_queue": station_queue(own)} if activity == contracts.WORK_TRAY else {}
 
 
 def in_queue_s(limit: int) -> float:

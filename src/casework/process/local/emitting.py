@@ -35,7 +35,7 @@ class LocalEmitter(Emitter):
     def room(self) -> int:
         """Trays are walked to their end, so only those of this poll count."""
         process = self.line.process
-        free = process.max_trays - len(self.trays)
+        free = process.room - len(self.trays)
         beside = process.tray_size - len(self.trays[-1]) if self._filling else 0
         return free * process.tray_size + beside
 

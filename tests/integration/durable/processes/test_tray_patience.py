@@ -68,14 +68,18 @@ async def test_a_tray_outlives_the_loss_of_what_it_does_for_itself(time_skipping
         uuid=uuid4(), status="PROCESSING_IN_PROGRESS", start_time=datetime(2026, 1, 1, tzinfo=UTC), claim_id=uuid4()
     )
     start, played = tray_start(admit(process), [claimed]), Played()
-    async with Worker(
-        time_skipping_env.client,
-        task_queue=QUEUE,
-        workflows=[Tray],
-        activities=[played.work, played.give_up, played.release],
-        workflow_runner=workflow_runner(),
+    client = time_skipping_env.client
+    async with (
+        Worker(client, task_queue=contracts.station_queue(QUEUE), activities=[played.work]),
+        Worker(
+            client,
+            task_queue=QUEUE,
+            workflows=[Tray],
+            activities=[played.give_up, played.release],
+            workflow_runner=workflow_runner(),
+        ),
     ):
-        end = await time_skipping_env.client.execute_workflow(
+        end = await client.execute_workflow(
             contracts.TRAY_WORKFLOW, start, id=tray_id(start.claim_id), task_queue=QUEUE, result_type=TrayEnd
         )
     assert end.transactions == 1
