@@ -16,11 +16,13 @@ from importlib.metadata import version
 from typing import Literal
 
 from temporalio.api.deployment.v1 import WorkerDeploymentInfo
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion as WorkerDeploymentVersionPart
 from temporalio.api.enums.v1 import RoutingConfigUpdateState, TaskQueueType, WorkerVersioningMode
 from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
     DescribeWorkerDeploymentRequest,
+    DescribeWorkerDeploymentVersionRequest,
     SetWorkerDeploymentCurrentVersionRequest,
 )
 from temporalio.client import Client
@@ -31,6 +33,7 @@ from temporalio.worker import WorkerDeploymentConfig
 from casework.durable import contracts
 from casework.durable.client import CALL_TIMEOUT
 from casework.durable.in_hand import POLL
+from casework.durable.process_contracts import station_queue
 from casework.errors import InputError, SettingsError, StateError, UnreachableError
 from casework.settings import Settings
 
@@ -180,6 +183,8 @@ async def make_current(client: Client, queue: str, build: str | None) -> None:
         ignore_missing_task_queues=True,  # a task that has lost its limit: its trays ask in the common queue
     )
     try:
+        if build is not None:
+            await _is_seen(client, queue, build)
         await _set(client, request)
         follows = await _follows(client, queue)
     except RPCError as error:
@@ -190,16 +195,43 @@ async def make_current(client: Client, queue: str, build: str | None) -> None:
         raise UnreachableError(f"Queue {queue} does not follow yet. Look again with `casework builds list`.")
 
 
+async def _is_seen(client: Client, queue: str, build: str) -> None:
+    """Wait until all that a worker of the build asks for is known to the engine, for as long as a worker may take.
+
+    A queue that becomes known while the current build changes is never told of the change, and the change never ends.
+    """
+    version = WorkerDeploymentVersionPart(deployment_name=queue, build_id=build)
+    request = DescribeWorkerDeploymentVersionRequest(namespace=client.namespace, deployment_version=version)
+    activities, workflows = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+    wanted = {(queue, workflows), (queue, activities), (station_queue(queue), activities)}
+    for _ in range(SEEN_LOOKS):
+        try:
+            found = await client.workflow_service.describe_worker_deployment_version(request, timeout=CALL_TIMEOUT)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+        else:
+            if wanted <= {(each.name, each.type) for each in found.version_task_queues}:
+                return
+        await asyncio.sleep(LOOK_AGAIN_S)
+
+
 async def _set(client: Client, request: SetWorkerDeploymentCurrentVersionRequest) -> None:
     for look_again in reversed(range(SEEN_LOOKS)):
         try:
             await client.workflow_service.set_worker_deployment_current_version(request, timeout=CALL_TIMEOUT)
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND or not look_again:
+            if not _comes(error) or not look_again:
                 raise
             await asyncio.sleep(LOOK_AGAIN_S)
         else:
             return
+
+
+def _comes(error: RPCError) -> bool:
+    """Whether it may be that a worker of the build has come, and not been seen on all of its queues yet."""
+    missing = error.status is RPCStatusCode.FAILED_PRECONDITION and "missing active task queues" in error.message
+    return missing or error.status is RPCStatusCode.NOT_FOUND
 
 
 def _refused(error: RPCError, queue: str, build: str | None) -> InputError | StateError | UnreachableError:

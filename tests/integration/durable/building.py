@@ -15,7 +15,9 @@ from casework.durable.activations import patient_worker
 from casework.durable.activities.model import ModelActivity
 from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.tool import ToolActivity
+from casework.durable.activities.tray import TrayActivities
 from casework.durable.builds import Build, Builds, deployment
+from casework.durable.process_contracts import station_queue
 from casework.durable.worker import make_worker, workflow_runner
 from casework.durable.workflows.staying import StayingTreeRun
 from tests.integration.durable.conftest import House, eventually
@@ -37,8 +39,15 @@ def a_worker(house: House, build: str | None, runs: Literal["move_on", "stay"] =
 def a_patched_worker(house: House, build: str) -> Worker:
     """A worker of a later build, whose runs of graphs have one more step."""
     settings, services = of_build(house, build).settings, house.services()
+    stations = Worker(
+        house.client,
+        task_queue=station_queue(settings.temporal.task_queue),
+        activities=[TrayActivities(services).work_tray],
+        deployment_config=deployment(settings),
+    )
     return patient_worker(
         4,
+        beside=stations,
         client=house.client,
         task_queue=settings.temporal.task_queue,
         workflows=[Patched, StayingTreeRun],
