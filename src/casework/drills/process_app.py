@@ -6,7 +6,7 @@ The table counts what happened and prevents nothing: a second effect is a second
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import httpx2
 from dishka import Provider, Scope
@@ -14,11 +14,16 @@ from dishka import Provider, Scope
 from casework.app import App
 from casework.errors import RetryableError
 from casework.process import (
+    Answer,
     BusinessProcess,
     Change,
+    ErrorEntity,
+    ErrorMonitor,
     ErrorPolicy,
+    ErrorTask,
     Finalizer,
     PlainTask,
+    Remedy,
     StatusSet,
     TaskContext,
     Transaction,
@@ -26,10 +31,14 @@ from casework.process import (
     TransactionMonitorTask,
     bot_task,
 )
+from casework.process.statuses import ABORTED, ERROR_IN_PROGRESS
+from casework.process.tasks import Task
 
 WAITING, WORKING, DONE = "NEW", "WORKING", "COMPLETED"
-PROCESS = "drill"
+STATUSES = StatusSet.of({WAITING: WORKING, WORKING: DONE}, initial=WAITING)
+PROCESS, ERRORS = "drill", "errors"
 TASKS = ("register", "notify", "book")
+TRAY = 50
 DESTINATION = "CASEWORK_DRILL_DESTINATION"
 """The variable with the URL of the destination."""
 TABLE = """
@@ -90,18 +99,47 @@ async def _client() -> AsyncIterator[httpx2.AsyncClient]:
 
 modules = Provider(scope=Scope.APP)
 modules.provide(_client)  # one for the worker: to make one takes 20 ms in which nothing else moves
-app = App(
-    processes=[
-        BusinessProcess(
-            name=PROCESS,
-            monitor=DrillMonitor,
-            tasks=(Register, Notify, Book),
-            finalizer=Finalizer(WORKING, DONE),
-            tray_size=50,
-        )
-    ],
-    modules=[modules],
-    statuses=StatusSet.of({WAITING: WORKING, WORKING: DONE}, initial=WAITING),
-    errors=ErrorPolicy(retries=2),
-    monitors={"monitors": [{"monitorClass": "DrillMonitor", "pollingInterval": "PT2S", "sleepTime": "PT1S"}]},
-)
+
+
+@bot_task("abort")
+class Abort(ErrorTask):
+    """Ends whatever failed."""
+
+    async def handle(
+        self,
+        transaction: Transaction,  # noqa: ARG002  # all are alike
+        errors: Sequence[ErrorEntity],  # noqa: ARG002
+        ctx: TaskContext,  # noqa: ARG002
+    ) -> Remedy | Change | None:
+        """No person is asked."""
+        return Remedy(Answer.ABORT)
+
+
+def drilled(*tasks: type[Task]) -> App:
+    """The application with these tasks on its line."""
+    return App(
+        processes=[
+            BusinessProcess(
+                name=PROCESS, monitor=DrillMonitor, tasks=tasks, finalizer=Finalizer(WORKING, DONE), tray_size=TRAY
+            ),
+            BusinessProcess(
+                name=ERRORS,
+                monitor=ErrorMonitor,
+                tasks=(Abort,),
+                finalizer=Finalizer(ERROR_IN_PROGRESS, ABORTED),
+                tray_size=TRAY,
+            ),
+        ],
+        modules=[modules],
+        statuses=STATUSES,
+        errors=ErrorPolicy(retries=2),
+        monitors={
+            "monitors": [
+                {"monitorClass": name, "pollingInterval": "PT2S", "sleepTime": "PT1S"}
+                for name in ("DrillMonitor", "ErrorMonitor")
+            ]
+        },
+    )
+
+
+app = drilled(Register, Notify, Book)
