@@ -221,17 +221,11 @@ async def _set(client: Client, request: SetWorkerDeploymentCurrentVersionRequest
         try:
             await client.workflow_service.set_worker_deployment_current_version(request, timeout=CALL_TIMEOUT)
         except RPCError as error:
-            if not _comes(error) or not look_again:
+            if error.status is not RPCStatusCode.NOT_FOUND or not look_again:
                 raise
             await asyncio.sleep(LOOK_AGAIN_S)
         else:
             return
-
-
-def _comes(error: RPCError) -> bool:
-    """Whether it may be that a worker of the build has come, and not been seen on all of its queues yet."""
-    missing = error.status is RPCStatusCode.FAILED_PRECONDITION and "missing active task queues" in error.message
-    return missing or error.status is RPCStatusCode.NOT_FOUND
 
 
 def _refused(error: RPCError, queue: str, build: str | None) -> InputError | StateError | UnreachableError:

@@ -1,7 +1,8 @@
 """One worker on several task queues: its own, the one of stations, and one for each task that has a limit.
 
-Work at stations has a queue of its own, of which a worker takes no more than it has room for (decision 46). The engine limits what it hands out of a task queue, over all workers that ask for it. So a task with a limit has a
-queue of its own, on which its Transactions come one by one. The workers of all queues start and stop as one.
+Work at stations has a queue of its own, of which a worker takes no more than it has room for (decision 46). The engine
+limits what it hands out of a task queue, over all workers that ask for it. So a task with a limit has a queue of its
+own too, on which its Transactions come one by one. The workers of all queues start and stop as one.
 """
 
 from __future__ import annotations

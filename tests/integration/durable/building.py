@@ -17,7 +17,7 @@ from casework.durable.activities.project import ProjectActivity
 from casework.durable.activities.tool import ToolActivity
 from casework.durable.activities.tray import TrayActivities
 from casework.durable.builds import Build, Builds, deployment
-from casework.durable.process_contracts import station_queue
+from casework.durable.queues import station_worker
 from casework.durable.worker import make_worker, workflow_runner
 from casework.durable.workflows.staying import StayingTreeRun
 from tests.integration.durable.conftest import House, eventually
@@ -39,17 +39,15 @@ def a_worker(house: House, build: str | None, runs: Literal["move_on", "stay"] =
 def a_patched_worker(house: House, build: str) -> Worker:
     """A worker of a later build, whose runs of graphs have one more step."""
     settings, services = of_build(house, build).settings, house.services()
-    stations = Worker(
-        house.client,
-        task_queue=station_queue(settings.temporal.task_queue),
-        activities=[TrayActivities(services).work_tray],
-        deployment_config=deployment(settings),
+    queue, versioned = settings.temporal.task_queue, deployment(settings)
+    stations = station_worker(
+        4, queue, activities=[TrayActivities(services).work_tray], client=house.client, deployment_config=versioned
     )
     return patient_worker(
         4,
-        beside=stations,
+        [stations],
         client=house.client,
-        task_queue=settings.temporal.task_queue,
+        task_queue=queue,
         workflows=[Patched, StayingTreeRun],
         activities=[
             ModelActivity(services).call_model,
@@ -58,7 +56,7 @@ def a_patched_worker(house: House, build: str) -> Worker:
         ],
         workflow_runner=workflow_runner(),
         sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.worker.sticky_queue_timeout_s),
-        deployment_config=deployment(settings),
+        deployment_config=versioned,
     )
 
 

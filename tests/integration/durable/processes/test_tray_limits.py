@@ -11,7 +11,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHandle
 
 from casework.durable.connection import connect
-from casework.durable.process_contracts import limited_queue
+from casework.durable.process_contracts import limited_queue, station_queue
 from casework.durable.queues import QueuesWorker
 from casework.durable.worker import make_worker
 from casework.process import (
@@ -85,7 +85,7 @@ async def test_a_limit_counts_transactions_over_all_workers_and_changes_with_a_r
         assert (await handle.result()).left == 0
         assert [(await here.get(uuid)).data for uuid in uuids] == [{"called": 1}] * 6
     here_too = house.settings.temporal.task_queue
-    assert await queues(handle) == [*[limited_queue(here_too, "call")] * 6, here_too]
+    assert await queues(handle) == [*[limited_queue(here_too, "call")] * 6, station_queue(here_too)]
     await replayer().replay_workflow(await handle.fetch_history())
 
 
@@ -98,7 +98,8 @@ async def test_a_tray_that_began_before_the_limit_came_keeps_to_it(house: House)
     async with yard(house, project(calling(100))) as here:
         assert (await handle.result()).left == 0
     common = house.settings.temporal.task_queue
-    assert await queues(handle) == [common, *[limited_queue(common, "call")] * 3, common]
+    told, end = station_queue(common), station_queue(common)
+    assert await queues(handle) == [told, *[limited_queue(common, "call")] * 3, end]
 
 
 async def test_a_limit_of_an_agent_task_counts_the_runs_that_begin(house: House) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +26,7 @@ from casework.durable.process_contracts import (
     TrayWork,
     apart_ms,
     limited_queue,
+    station_queue,
 )
 from casework.durable.trays import tray_id, tray_start
 from casework.durable.worker import workflow_runner
@@ -79,14 +82,19 @@ def in_the_queue(event: HistoryEvent, queue: str) -> bool:
     return event.activity_task_scheduled_event_attributes.task_queue.name == limited_queue(queue, "work")
 
 
-def worker(client: Client, queue: str, played: Played) -> Worker:
-    return Worker(
-        client,
-        task_queue=queue,
-        workflows=[Tray],
-        activities=[played.work, played.release],
-        workflow_runner=workflow_runner(),
-    )
+@asynccontextmanager
+async def worker(client: Client, queue: str, played: Played) -> AsyncIterator[None]:
+    async with (
+        Worker(client, task_queue=station_queue(queue), activities=[played.work]),
+        Worker(
+            client,
+            task_queue=queue,
+            workflows=[Tray],
+            activities=[played.release],
+            workflow_runner=workflow_runner(),
+        ),
+    ):
+        yield
 
 
 def test_it_is_waited_as_long_as_a_thousand_take() -> None:
