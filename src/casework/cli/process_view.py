@@ -125,7 +125,7 @@ def declaring(api: Api) -> list[str]:
 
 def _station(task: Mapping[str, Any]) -> str:
     rate = task["max_per_second"]
-    limit = "" if rate is None else f", at most {rate:g} a second"
+    limit = "" if rate is None else f", at most {float(rate):g} a second"
     return f"{task['name']} ({task['kind']}{limit})"
 
 

@@ -142,7 +142,8 @@ class WorkerSettings:
     free trees always stay, since their code is yours. It matters only with CASEWORK_WORKER_BUILD."""
 
     max_activities: int = variable("CASEWORK_WORKER_MAX_ACTIVITIES", 100, at_least=1, at_most=10_000)
-    """Model and tool calls that one worker has in flight. Default 100: they wait for the network, not for the CPU."""
+    """Model and tool calls that one worker has in flight; as many again for each task of a process that has a limit.
+    Default 100: they wait for the network, not for the CPU."""
 
     max_stations: int = variable("CASEWORK_WORKER_MAX_STATIONS", 10, at_least=1, at_most=10_000)
     """Stations of trays that one worker works at in one moment, each on up to eight Transactions. Default 10, as many

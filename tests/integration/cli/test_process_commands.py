@@ -10,16 +10,23 @@ import pytest
 
 from casework.app import App
 from casework.cli import exits
-from casework.process import ERRORS, ErrorPolicy, Schedule
-from tests.integration.api.lines import FAST, WORK
+from casework.process import ERRORS, ErrorPolicy, Schedule, bot_task
+from tests.integration.api.lines import FAST, WORK, Pack, Price
 from tests.integration.cli.conftest import Line, Served
 
 pytestmark = pytest.mark.usefixtures("served")
 
 
+@bot_task("price", effects=False, max_per_second=50)
+class Limited(Price):
+    """The same, not too fast."""
+
+
 @pytest.fixture
 def app() -> App:
-    work = replace(WORK, schedule=Schedule(every=timedelta(hours=6), offset=timedelta(minutes=30)))
+    work = replace(
+        WORK, tasks=(Limited, Pack), schedule=Schedule(every=timedelta(hours=6), offset=timedelta(minutes=30))
+    )
     return App(processes=[work, ERRORS], errors=ErrorPolicy(resume=True), monitors=FAST)
 
 
@@ -118,7 +125,11 @@ def test_monitors_are_listed_with_what_is_ignored(line: Line) -> None:
     assert "polling interval PT1M (default)" in out
     assert "field 'pollingIntervall'" in err
     out = line("process", "status", "work")[1]
-    for words in ("tasks       price (plain) -> pack (plain)", "monitor     ProcessingMonitor: never started", "PT2S"):
+    for words in (
+        "tasks       price (plain, at most 50 a second) -> pack (plain)",
+        "monitor     ProcessingMonitor: never started",
+        "PT2S",
+    ):
         assert words in out
 
 
