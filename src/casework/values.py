@@ -207,8 +207,12 @@ def dumps(value: Any) -> str:
     Raises:
         UnserialisableError: a part of it has no plain form.
     """
-    made = plain(value)
-    return unchanged(made) or _EXACT.encode(clean(made).value)
+    return text_of(plain(value))
+
+
+def text_of(value: Plain) -> str:
+    """The same of a value that is plain already."""
+    return unchanged(value) or _EXACT.encode(clean(value).value)
 
 
 def unchanged(value: Plain) -> str | None:
@@ -249,7 +253,7 @@ def loads(text: str | bytes) -> Plain:
         ValueError: not JSON; NaN and Infinity are not JSON.
     """
     try:
-        return json.loads(text, parse_float=_exact, parse_constant=_no_number)
+        return _DECODER.decode(text if isinstance(text, str) else text.decode(json.detect_encoding(text)))
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -263,6 +267,9 @@ def _exact(digits: str) -> Decimal:
 
 def _no_number(name: str) -> Plain:
     raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_float=_exact, parse_constant=_no_number)
 
 
 def settled(value: Any) -> Plain:
@@ -321,7 +328,7 @@ def sized(value: Any, field: str, limit: int, depth: int = ENTRY_DEPTH) -> Sized
     made = plain(value, field)
     if _deeper(made, depth):
         raise UnserialisableError(field, f"nesting deeper than {depth}", "Flatten it.")
-    size = len(dumps(made).encode())
+    size = len(text_of(made).encode())
     if size > limit:
         found = f"{_KINDS.get(type(made), 'a value')} of {size:,} bytes, over the limit of {limit:,}"
         raise UnserialisableError(field, found, "Make it smaller, or keep it elsewhere and say where.")

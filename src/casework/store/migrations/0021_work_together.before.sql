@@ -1,34 +1,36 @@
--- Work on many Transactions of a tray by a few statements for all: Tasks that only compute, and Finalizers.
+-- Work on many Transactions of a tray by a few statements for all: Tasks that only compute, and Finalizers. Rows are looked
+-- up one by one, by their key or their place: a plan that is made over a new table would look through all rows for each.
 
 -- Writes Transactions whose rows the caller holds, as `write_transaction` does one: `afters` is what that takes as `after`,
 -- with the Transaction's `uuid`. Only those of `uuids` are written.
 create function process_ops.write_transactions(
     of_tenant text, afters jsonb, uuids uuid[], by_maker text, at_time timestamptz)
     returns void language plpgsql set search_path = pg_catalog set plan_cache_mode = force_generic_plan
-    -- Whatever the planner knows of the table: to each row by its key.
     set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 begin
     with after as materialized (
-        select a.*
+        select a.*, t.spot, t.was, t.had
         from jsonb_to_recordset(afters) as a (
             uuid uuid, status text, status_before_error text, claim_id uuid, process text, task text, priority integer,
             due_time timestamptz, end_time timestamptz, data jsonb, skip_until text, straight_through boolean,
-            by_hand boolean, cleaned integer, stage_process text)
+            by_hand boolean, cleaned integer, stage_process text),
+        lateral (
+            select t.ctid as spot, t.status as was, t.claim_id as had from process_ops.transactions t
+            where t.tenant = of_tenant and t.uuid = a.uuid offset 0) t
         where a.uuid = any (uuids)
     ), logged as (
         insert into process_ops.transaction_stages (
             tenant, transaction_uuid, before, after, process, made_by, claim_id, at)
-        select of_tenant, t.uuid, t.status, a.status, a.stage_process, by_maker, t.claim_id, at_time
-        from after a join process_ops.transactions t on t.tenant = of_tenant and t.uuid = a.uuid
-        where t.status <> a.status
+        select of_tenant, a.uuid, a.was, a.status, a.stage_process, by_maker, a.had, at_time
+        from after a where a.was <> a.status
     )
     update process_ops.transactions t
     set status = a.status, status_before_error = a.status_before_error, claim_id = a.claim_id, process = a.process,
         task = a.task, priority = a.priority, due_time = a.due_time, end_time = a.end_time,
         data = coalesce(a.data, t.data), skip_until = a.skip_until, straight_through = a.straight_through,
         by_hand = t.by_hand or a.by_hand, cleaned = t.cleaned + a.cleaned, updated_at = at_time
-    from after a where t.tenant = of_tenant and t.uuid = a.uuid;
+    from after a where t.ctid = a.spot;
 end $$;
 
 -- Completes steps of Tasks that only compute, which were never begun: `ends` is [step, uuid, seen, before, result, started]
@@ -47,13 +49,16 @@ declare
     uuids uuid[];
 begin
     with ending as materialized (
+        -- In one order, so that no two wait for each other.
         select e.* from jsonb_to_recordset(ends) as e (
             step uuid, uuid uuid, seen text, before text, result jsonb, started timestamptz)
+        order by e.uuid
     ), held as materialized (
-        -- In one order, so that no two wait for each other.
-        select t.uuid from ending e join process_ops.transactions t on t.tenant = of_tenant and t.uuid = e.uuid
-        where t.status = e.before and t.claim_id = of_claim and t.end_time is null and t.xmin::text = e.seen
-        order by t.uuid for no key update of t
+        select t.uuid from ending e, lateral (
+            select t.uuid from process_ops.transactions t
+            where t.tenant = of_tenant and t.uuid = e.uuid
+              and t.status = e.before and (t.claim_id = of_claim) is true and t.end_time is null and t.xmin::text = e.seen
+            for no key update) t
     ), made as (
         insert into process_ops.transaction_steps (
             tenant, step_id, transaction_uuid, claim_id, process, task, path, kind, task_version, state, attempt,
@@ -81,9 +86,13 @@ create function process_ops.computable_tasks(
 #variable_conflict use_column
 begin
     return query
-    select a.step, t.xmin::text, t
-    from unnest(steps, uuids, statuses) as a (step, uuid, status)
-    join process_ops.transactions t on t.tenant = of_tenant and t.uuid = a.uuid
-    where t.status = a.status and t.claim_id = of_claim and t.end_time is null
-      and not exists (select from process_ops.transaction_steps s where s.tenant = of_tenant and s.step_id = a.step);
+    select a.step, t.seen, t.item
+    from unnest(steps, uuids, statuses) as a (step, uuid, status),
+    lateral (
+        select t.xmin::text as seen, t as item from process_ops.transactions t
+        where t.tenant = of_tenant and t.uuid = a.uuid
+          and t.status = a.status and (t.claim_id = of_claim) is true and t.end_time is null
+        offset 0) t
+    where (select s.step_id from process_ops.transaction_steps s
+           where s.tenant = of_tenant and s.step_id = a.step) is null;
 end $$;

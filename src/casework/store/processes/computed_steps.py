@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from psycopg.types.json import Jsonb
+
 from casework.process import Transaction
 from casework.store import queries
 from casework.store.database import Connection
-from casework.store.processes.plain_rows import as_json, changed_row, transaction_of
+from casework.store.processes.plain_rows import changed_row, transaction_of
 from casework.store.processes.task_steps import TaskEnd, TaskStep
-from casework.values import Plain
+from casework.values import Plain, instant, text_of
 
 _SQL = queries.load("computed_steps")
 
@@ -73,7 +75,7 @@ async def complete(conn: Connection, done: Sequence[Computed]) -> frozenset[UUID
         version=step.version,
         work_attempt=step.work_attempt,
         at=done[-1].end.at,
-    ) | {"ends": as_json([_ended(each) for each in done])}
+    ) | {"ends": Jsonb([_ended(each) for each in done], dumps=text_of)}
     return frozenset(row["step_id"] for row in await queries.dicts(conn, _SQL["complete"], params))
 
 
@@ -86,5 +88,5 @@ def _ended(done: Computed) -> dict[str, Plain]:
         "seen": done.version,
         "before": end.before.status,
         "result": end.result,
-        "started": done.started,
+        "started": instant(done.started),
     }

@@ -87,7 +87,8 @@ def _same(before: Mapping[str, Plain], after: Mapping[str, Plain]) -> bool:
 
 
 def _state(transaction: Transaction) -> dict[str, Any]:
-    return {
+    """Its columns that may change; those that are null are left out."""
+    columns = {
         "status": transaction.status,
         "status_before_error": transaction.status_before_error,
         "claim_id": transaction.claim_id,
@@ -99,6 +100,7 @@ def _state(transaction: Transaction) -> dict[str, Any]:
         "skip_until": transaction.skip_until,
         "straight_through": transaction.straight_through,
     }
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def error_row(error: ErrorEntity) -> dict[str, Plain]:

@@ -16,7 +16,7 @@ from casework.store.database import Database
 from casework.store.processes import computed_steps, task_steps, transactions
 from casework.store.processes.computed_steps import Computed, Seen
 from casework.store.processes.task_steps import TaskEnd
-from tests.integration.store.cases import fetch
+from tests.integration.store.cases import execute, fetch
 from tests.integration.store.processes.making import (
     DONE,
     PROCESS,
@@ -26,6 +26,7 @@ from tests.integration.store.processes.making import (
     claimed,
     ended,
     get,
+    rows_read,
     step_of,
     write,
 )
@@ -147,3 +148,22 @@ async def test_what_cannot_be_a_row_is_refused_for_all(
         await complete(db, computed(seen[0], data={"new": 1}), computed(seen[1], **to))
     assert await get(db, one.uuid) == one
     assert await complete(db) == frozenset()
+
+
+async def test_no_other_rows_are_read(admin_db: Database, db: Database) -> None:
+    """BP-33. Over tables that the planner knows nothing of, a look and an end read no other rows than their own."""
+    for table in ("transactions", "transaction_steps"):
+        await execute(admin_db, f"alter table process_ops.{table} set (autovacuum_enabled = false)")
+    tray = await claimed(db, 100)
+    await begin(db, *(step_of(each, path="earlier.1") for each in tray))
+    steps = [step_of(each) for each in tray]
+    async with db.transaction() as conn:
+        before = await rows_read(conn)
+        seen = await computed_steps.look(conn, steps)
+        looked = await rows_read(conn)
+        done = [computed(each) for each in seen.values()]
+        assert len(await computed_steps.complete(conn, done)) == 100
+        ended = await rows_read(conn)
+    for first, then, most in ((before, looked, 5), (looked, ended, 20)):
+        read = {table: then[table] - first[table] for table in ("transactions", "transaction_steps")}
+        assert max(read.values()) <= 100 * most, read
