@@ -11,6 +11,7 @@ from casework import load_app
 from tests.docs.pages import ROOT, blocks, write_files
 from tests.integration.durable.conftest import House
 from tests.integration.durable.conftest import house as house  # noqa: PLC0414  # a fixture is found by its name here
+from tests.integration.durable.conftest import loan_dsn as loan_dsn  # noqa: PLC0414  # as above
 
 README = ROOT / "README.md"
 PROJECT = [block for block in blocks(README) if block.title]

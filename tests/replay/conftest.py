@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.integration.durable.conftest import house
+from tests.integration.durable.conftest import house, loan_dsn
 
-__all__ = ["house"]
+__all__ = ["house", "loan_dsn"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

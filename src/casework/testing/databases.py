@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
@@ -46,6 +46,7 @@ class Databases:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
+        self._prepared: set[str] = set()
 
     @cached_property
     def template(self) -> str:
@@ -57,7 +58,17 @@ class Databases:
     @contextmanager
     def migrated(self) -> Iterator[str]:
         """The superuser's URL of a new database with every migration, dropped at the end of the block."""
-        with self._made(f"TEMPLATE {self.template} STRATEGY FILE_COPY") as dsn:
+        with self._made(_copy_of(self.template)) as dsn:
+            yield dsn
+
+    @contextmanager
+    def prepared(self, name: str, prepare: Callable[[str], None]) -> Iterator[str]:
+        """As `migrated`, with what `prepare` wrote. It is called once for each `name`, with the URL to write to."""
+        if name not in self._prepared:
+            self._admin(f"CREATE DATABASE {name} {_copy_of(self.template)}")
+            prepare(with_database(self._dsn, name))
+            self._prepared.add(name)
+        with self._made(_copy_of(name)) as dsn:
             yield dsn
 
     @contextmanager
@@ -78,6 +89,10 @@ class Databases:
     def _admin(self, statement: str) -> None:
         with psycopg.connect(with_database(self._dsn, "postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+
+def _copy_of(template: str) -> str:
+    return f"TEMPLATE {template} STRATEGY FILE_COPY"
 
 
 class Store:

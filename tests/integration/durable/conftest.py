@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from casework.settings import Settings, TemporalSettings
 from casework.store import policy, reviews, runs, workflows
 from casework.store.database import Database
 from casework.store.rows import EventRow, ReviewRow, RunRow, StepRow
+from casework.testing.databases import Databases, run_now
 from casework.values import content_hash
 
 TENANT = "default"
@@ -78,9 +79,7 @@ class House:
         await self.load_policy(POLICY.read_text())
 
     async def load_policy(self, text: str) -> None:
-        parsed = parse_policy(text, "csv")
-        async with await Database.open(self.dsn, role="casework_policy_owner") as owner, owner.transaction() as conn:
-            await policy.load(conn, parsed.limits)
+        await load_policy(self.dsn, text)
 
     async def accept(self, run_input: Mapping[str, Any], workflow: str = "loan-underwriting", **given: Any) -> RunRow:
         """Write the row PENDING, as the API does."""
@@ -178,14 +177,31 @@ class House:
             yield other
 
 
+async def load_policy(dsn: str, text: str) -> None:
+    parsed = parse_policy(text, "csv")
+    async with await Database.open(dsn, role="casework_policy_owner") as owner, owner.transaction() as conn:
+        await policy.load(conn, parsed.limits)
+
+
+async def _open_once(dsn: str) -> None:
+    async with await Database.open(dsn) as db:
+        await publish(loan_app, db)
+    await load_policy(dsn, POLICY.read_text())
+
+
 @pytest.fixture
-async def house(database_dsn: str, temporal_client: Client, temporal_address: str) -> AsyncIterator[House]:
+def loan_dsn(casework_databases: Databases) -> Iterator[str]:
+    """The superuser's URL of a database of one test, as `House.open` leaves it with the loan application."""
+    with casework_databases.prepared("loan", lambda dsn: run_now(_open_once(dsn))) as dsn:
+        yield dsn
+
+
+@pytest.fixture
+async def house(loan_dsn: str, temporal_client: Client, temporal_address: str) -> AsyncIterator[House]:
     """A house with the loan application published and no worker."""
     temporal = TemporalSettings(address=temporal_address, task_queue=f"test-{uuid4().hex}")
-    async with await Database.open(database_dsn) as db:
-        made = House(database_dsn, db, temporal_client, Settings(temporal=temporal))
-        await made.open()
-        yield made
+    async with await Database.open(loan_dsn) as db:
+        yield House(loan_dsn, db, temporal_client, Settings(temporal=temporal))
 
 
 @pytest.fixture
