@@ -110,11 +110,14 @@ async def copy(db: Database, tenant: str) -> None:
             await conn.execute(statement.encode(), [tenant])
 
 
-async def break_(conn: Connection, statements: tuple[str, ...], ids: Mapping[str, UUID]) -> None:
-    """As the owner, past every guard: what no writer of the product may do. All ids are those of one tenant."""
+async def break_(conn: Connection, statements: tuple[str, ...], ids: Mapping[str, UUID], tenant: str = TENANT) -> None:
+    """As the owner, past every guard: what no writer of the product may do, to rows of one tenant.
+
+    New rows (`values`) are of the default one.
+    """
     await _past_guards(conn)
     for statement in statements:
-        whose = f" and tenant = '{TENANT}'" if " where " in statement else ""
+        whose = f" and tenant = '{tenant}'" if " where " in statement else ""
         cursor = await conn.execute(f"{statement}{whose}".encode(), ids)
         assert cursor.rowcount in (1, -1), statement  # one row, or a definition
 

@@ -206,7 +206,7 @@ async def joined_across_trays(play: Play) -> None:
 
 
 async def arrived_then_cloned(play: Play) -> None:
-    """A child fails behind its join, and its clone comes to the same join again."""
+    """Children fail behind their join; the clone of one comes to the same join again, that of the other waits."""
     parent = await play.taken()
     first, second = await play.split(parent)
     for kid in (first, second, parent):
@@ -214,6 +214,7 @@ async def arrived_then_cloned(play: Play) -> None:
     await play.by_hand(await play.fail(first, "pay"), Answer.CLONE, into=WAITING)
     (clone,) = await play.claim()
     await play.release((await play.arrive(clone)).claim_id)
+    await play.by_hand(await play.fail(second, "pay"), Answer.CLONE, into=WAITING)
 
 
 async def siblings_leave_too(play: Play) -> None:

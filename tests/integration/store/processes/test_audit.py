@@ -88,6 +88,19 @@ async def test_each_fault_is_found_and_nothing_else(ground: tuple[str, dict[str,
     assert told["of"] == next(check.of for check in CHECKS if check.fault == fault)
 
 
+async def test_a_fault_of_another_tenant_is_none_here(ground: tuple[str, dict[str, UUID]]) -> None:
+    """One break of each check, at the same ids."""
+    dsn, ids = ground
+    one_of_each = {fault: statements for fault, _, statements in BREAKS.values() if " values (" not in str(statements)}
+    async with await Database.open(dsn, max_size=1) as db:
+        for fault, statements in one_of_each.items():
+            async with db.transaction() as conn:
+                await break_(conn, statements, ids, TWIN)
+                found = await audit.checked(conn, TENANT)
+                await conn.rollback()
+            assert found.faults == [], fault
+
+
 async def test_children_without_their_split_are_each_a_fault(ground: tuple[str, dict[str, UUID]]) -> None:
     """The step that split them off is gone: none of them was born by any work."""
     found = await broken(ground, f"delete from {STEPS} where kind = 'split' and transaction_uuid = %(parent)s")
