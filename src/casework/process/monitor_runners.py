@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
-from casework.errors import FatalError, StoreUnavailableError
+from casework.errors import FatalError, InputError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from casework.process.monitors import InputMonitorTask, MonitorTask, TransactionMonitorTask
@@ -109,12 +109,12 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
             monitor.prepared = await _theirs(monitor.prepare_input_entity(entity))
 
         try:
-            key = monitor.natural_key(entity)
+            key = _key("natural_key", monitor.natural_key(entity))
             await emitter.take_in(
                 monitor.status_to_set,
                 key,
                 save,
-                business_key=monitor.business_key(entity),
+                business_key=_key("business_key", monitor.business_key(entity)),
                 prepare=prepare if _prepares(monitor) else None,
             )
         except StoreUnavailableError:
@@ -133,6 +133,17 @@ class InputMonitorRunner(MonitorRunner["InputMonitorTask[Any]"]):
             await word
         except Exception as error:  # noqa: BLE001  # the rest goes on
             await emitter.refuse(key, error)
+
+
+def _key(name: str, found: Any) -> str | None:
+    """What a Monitor gave as a key.
+
+    Raises:
+        InputError: it is no text.
+    """
+    if found is None or isinstance(found, str):
+        return found
+    raise InputError(f"{name} is {found!r:.60}: pass a text, or None.", field=name)
 
 
 def _prepares(monitor: InputMonitorTask[Any]) -> bool:

@@ -89,7 +89,7 @@ def _of_save(conn: Connection, error: psycopg.Error) -> CaseworkError:
 
 async def has_come(conn: Connection, tenant: str, natural_key: str) -> bool:
     """Whether there is a Transaction with this natural key."""
-    return bool(await queries.value(conn, _SQL["has_come"], {"tenant": tenant, "natural_key": natural_key}))
+    return bool(await queries.value(conn, _SQL["has_come"], queries.Writing(tenant=tenant, natural_key=natural_key)))
 
 
 async def claim_made(

@@ -167,3 +167,38 @@ async def test_a_save_that_is_silent_too_long_is_the_fault_of_its_entity(
         rows = await refused(house)
     assert (first.taken_in, first.bad) == (1, 1)
     assert "prepare_input_entity" in rows["slow"].full_text
+
+
+class Keyed(Mails):
+    """Its keys are what the mails are; each is prepared first."""
+
+    async def prepare_input_entity(self, entity: Any) -> Any:
+        return entity
+
+    async def save_input_entity(self, entity: Any) -> Mapping[str, Any]:
+        return {"mail": str(entity)}
+
+    def natural_key(self, entity: Any) -> Any:
+        return entity
+
+
+async def test_a_key_that_is_none_is_its_entitys_error(house: House) -> None:
+    """BP-20. A key that is no text stops nobody; one that the database cannot hold is held as every text is."""
+    mails: Any = [5, b"6", "a\x00b", "\ud800", "good"]
+    app = App(
+        processes=[replace(INTAKE, monitor=Keyed)],
+        modules=[Modules(Box(mails))],
+        monitors={"monitors": [{"monitorClass": "Keyed", **SLOW}]},
+    )
+    async with house.with_app(app) as there:
+        await processes(there).start(TENANT, "intake", "ann")
+        await polled(there)
+        await processes(there).poll_now(TENANT, "intake", "ann")
+        again, first = await polled(there, 2)
+        async with there.db.transaction() as conn:
+            bad = await intake.refused(conn, TENANT, "intake")
+    assert (first.taken_in, first.bad, first.failure) == (3, 2, None)
+    assert (again.taken_in, again.repeated, again.bad) == (0, 3, 2)
+    assert {each.short_text for each in bad} == {
+        f"InputError: natural_key is {key}: pass a text, or None." for key in ("5", "b'6'")
+    }
