@@ -31,6 +31,8 @@ from casework.process.tasks import (
 from casework.process.transactions import Transaction, changed, child, moved
 from casework.values import instant
 
+MOST_PRIORITY = 2**31 - 1
+"""Highest priority, and below 0 the lowest: what the database holds."""
 MOST_CHILDREN = 1_000
 """Most children of one split: they travel in one tray, as many as the largest holds."""
 
@@ -95,8 +97,11 @@ def _check_turn(change: Change) -> None:
     """
     priority: Any = change.priority
     due_time: Any = change.due_time
-    if priority is not None and type(priority) is not int:
-        told = f"A Task gave priority {priority!r:.100}. Give a whole number: higher ones are claimed first."
+    if priority is not None and not (type(priority) is int and abs(priority) <= MOST_PRIORITY):
+        told = (
+            f"A Task gave priority {priority!r:.100}. Give a whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}; "
+            "higher ones are claimed first."
+        )
         raise ProcessDeclarationError(told, field="priority")
     if due_time is None:
         return

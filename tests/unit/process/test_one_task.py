@@ -139,6 +139,10 @@ async def test_what_nobody_gives_is_an_error() -> None:
     [
         ({"priority": "high"}, "A Task gave priority 'high'. Give a whole number"),
         ({"priority": object()}, "A Task gave priority <object"),
+        (
+            {"priority": 2**31},
+            "priority 2147483648. Give a whole number from -2147483647 to 2147483647",
+        ),
         ({"priority": True}, "A Task gave priority True"),
         ({"due_time": "tomorrow"}, "A Task gave due_time 'tomorrow'. Give an aware datetime"),
         ({"due_time": datetime(2026, 3, 1)}, "due_time cannot be stored: datetime without time zone"),
