@@ -43,6 +43,8 @@ QUEUE = re.compile(r"[^.:'\\]{1,200}")
 LOOK_AGAIN_S = 0.1
 SEEN_LOOKS = 50
 """How often it is looked, with that pause, whether a worker of the build has come."""
+STEADY_LOOKS = 2
+"""How many looks in a row, with that pause, must show nothing new."""
 LOOKS = 600
 """How often it is looked, with that pause, whether the queue follows a change of the current build."""
 BEHAVIOURS = {"move_on": VersioningBehavior.AUTO_UPGRADE, "stay": VersioningBehavior.PINNED}
@@ -180,7 +182,7 @@ async def make_current(client: Client, queue: str, build: str | None) -> None:
         deployment_name=queue,
         build_id=build or "",
         identity=client.identity,
-        ignore_missing_task_queues=True,  # a task that has lost its limit: its trays ask in the common queue
+        ignore_missing_task_queues=True,  # that of a task that has lost its limit: its trays ask elsewhere
     )
     try:
         if build is not None:
@@ -199,11 +201,13 @@ async def _is_seen(client: Client, queue: str, build: str) -> None:
     """Wait until all that a worker of the build asks for is known to the engine, for as long as a worker may take.
 
     A queue that becomes known while the current build changes is never told of the change, and the change never ends.
+    Which tasks have a limit, and a queue for it, only the application knows: it is waited until no queue is added.
     """
     version = WorkerDeploymentVersionPart(deployment_name=queue, build_id=build)
     request = DescribeWorkerDeploymentVersionRequest(namespace=client.namespace, deployment_version=version)
     activities, workflows = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
     wanted = {(queue, workflows), (queue, activities), (station_queue(queue), activities)}
+    seen, steady = set[tuple[str, TaskQueueType.ValueType]](), 0
     for _ in range(SEEN_LOOKS):
         try:
             found = await client.workflow_service.describe_worker_deployment_version(request, timeout=CALL_TIMEOUT)
@@ -211,7 +215,9 @@ async def _is_seen(client: Client, queue: str, build: str) -> None:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
         else:
-            if wanted <= {(each.name, each.type) for each in found.version_task_queues}:
+            before, seen = seen, {(each.name, each.type) for each in found.version_task_queues}
+            steady = steady + 1 if seen == before and wanted <= seen else 0
+            if steady == STEADY_LOOKS:
                 return
         await asyncio.sleep(LOOK_AGAIN_S)
 

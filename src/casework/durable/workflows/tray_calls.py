@@ -5,8 +5,8 @@ lost, or an error that nobody foresaw, uses up attempts; then the Transactions a
 of them that brings its worker down. Whichever fails alone as well is given up, and the others go on.
 
 A task that has a limit is sent to a queue of its own, one Transaction at a time, so that the engine counts what the
-limit means. Whether it has one the tray was told when it started. What waits there for very long asks anew, in the
-common queue: a release may have given the task another limit, or none, and then nobody looks into that queue.
+limit means. Whether it has one the tray was told when it started. What waits there for very long asks anew, as if it
+had none: a release may have given the task another limit, or none, and then nobody looks into that queue.
 """
 
 from __future__ import annotations

@@ -23,9 +23,10 @@ from casework.process import (
     TransactionMonitorTask,
     bot_task,
 )
+from tests.integration.durable.building import a_worker, make_current
 from tests.integration.durable.conftest import House, eventually
 from tests.integration.durable.processes.desk import Desk
-from tests.integration.durable.processes.trays import project, yard
+from tests.integration.durable.processes.trays import Yard, project, yard
 from tests.integration.durable.processes.waiting_app import Assess, app
 from tests.replay.replaying import replayer
 from tests.unit.process.lines import plain, process
@@ -120,6 +121,21 @@ async def test_a_limit_of_an_agent_task_counts_the_runs_that_begin(house: House)
     assert (await queues(handle))[:2] == [limited_queue(common, "assess"), common]
     [linked] = await desk.runs(uuid)
     assert (await house.run(linked.run_id)).task_queue == common
+
+
+async def test_a_build_without_the_limit_becomes_current(house: House) -> None:
+    """BP-32, DA-19: with builds a task's queue is served by each, and one without it can be made current."""
+    house.app = project(calling(100), FREE)
+    async with a_worker(house, "one"):
+        await make_current(house, "one")
+        here = Yard(house)
+        await here.add()
+        assert (await here.walk()).left == 0
+        house.app = project(calling(None), FREE)
+        async with a_worker(house, "two"):
+            await make_current(house, "two")
+            await here.add()
+            assert (await here.walk()).left == 0
 
 
 class _Broken:
