@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from casework.cli.preparation import declare_schedules
+from casework.cli.servers import tables_option
 from casework.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ AGAIN = "To apply what was applied again: casework get KIND NAME > again.yaml &&
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for data, logs and the token (default: CASEWORK_HOME).",
 )
-def dev(reference: str | None, workers: int, port: int | None, home: Path | None) -> None:
+@tables_option
+def dev(reference: str | None, workers: int, port: int | None, home: Path | None, tables: tuple[Path, ...]) -> None:
     """Start everything on this machine: PostgreSQL, Temporal, workers and the API; stop it with Ctrl-C.
 
     Data is kept in the home folder from start to start. With CASEWORK_DATABASE_URL or TEMPORAL_ADDRESS set, the server
@@ -42,7 +44,7 @@ def dev(reference: str | None, workers: int, port: int | None, home: Path | None
     settings = Settings.load()
     if port:
         settings = replace(settings, api=replace(settings.api, port=port))
-    asyncio.run(_run(Stack(home or settings.app.home, settings, reference), workers))
+    asyncio.run(_run(Stack(home or settings.app.home, settings, reference, tables), workers))
 
 
 async def _run(stack: Stack, workers: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,8 @@ def load(settings: Settings) -> App:
     return load_app(settings.app.reference)
 
 
-async def prepare(app: App, settings: Settings) -> tuple[str, list[str]]:
-    """Migrate, publish the application's workflows and see to the local token.
+async def prepare(app: App, settings: Settings, tables: Sequence[Path] = ()) -> tuple[str, list[str]]:
+    """Migrate, with `tables` of the project's own, publish the application's workflows and see to the local token.
 
     Returns the token, and what was applied and is no longer in force, as `AiWorkflow/desk`.
 
@@ -39,11 +40,11 @@ async def prepare(app: App, settings: Settings) -> tuple[str, list[str]]:
     """
     from casework.durable.publish import displaced, publish
     from casework.store.database import Database
-    from casework.store.migrate import migrate
+    from casework.store.migrate import migrate, with_own
 
     for tree in app.trees:
         tree.place()  # else every worker would say so, and be started again
-    await migrate(settings.database.owner_dsn())
+    await migrate(settings.database.owner_dsn(), migrations=with_own(tables))
     async with await Database.open(settings.database.runtime_dsn(), max_size=2, name="casework-dev") as db:
         lost = await displaced(app, db)
         await publish(app, db)

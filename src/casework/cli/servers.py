@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -53,14 +54,25 @@ def api(reference: str | None, host: str | None, port: int | None) -> int:
     return exits.OK
 
 
+tables_option: Callable[[F], F] = click.option(
+    "--tables",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="SQL for tables of your own, applied once behind the rest. May be given several times; they run in order.",
+)
+
+
 @click.command()
+@tables_option
 @json_option
-def migrate(as_json: bool) -> int:
+def migrate(tables: tuple[Path, ...], as_json: bool) -> int:
     """Bring the database's tables up to date, as its owner. Does nothing where they are."""
     from casework.cli import stack
     from casework.store.migrate import migrate as run
+    from casework.store.migrate import with_own
 
-    done = asyncio.run(run(stack.load().database.owner_dsn()))
+    done = asyncio.run(run(stack.load().database.owner_dsn(), migrations=with_own(tables)))
     if as_json:
         emit_json({"applied": done})
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -49,10 +49,12 @@ class Stack:
         app_ref: The application as `module:name`; None for the settings' own.
     """
 
-    def __init__(self, home: Path, settings: Settings, app_ref: str | None = None) -> None:
+    def __init__(self, home: Path, settings: Settings, app_ref: str | None = None, tables: Sequence[Path] = ()) -> None:
         self.home = home.absolute()
         app = replace(settings.app, home=self.home, reference=app_ref or settings.app.reference)
         self.settings = replace(settings, app=app)
+        self.tables = tables
+        """Files of SQL for tables of the application's own."""
         self.workers: list[Service] = []
         self.api: Service | None = None
         self.token = ""
@@ -115,7 +117,7 @@ class Stack:
         try:
             end_leftovers(self.home)
             self.settings = await self.servers.start(self.settings)
-            self.token, self.displaced = await preparation.prepare(app, self.settings)
+            self.token, self.displaced = await preparation.prepare(app, self.settings, self.tables)
             started = [self.add_worker() for _ in range(workers)]
             await self._start_api()
             for worker in started:

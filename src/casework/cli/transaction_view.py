@@ -44,10 +44,7 @@ def print_transaction(found: Mapping[str, Any]) -> None:
         where = f"{safe(each['process'])}/{safe(each['path'])}"
         click.echo(f"step   {when(each['started_at'])}  {where}  {each['state']}, attempt {each['attempt']}{failed}")
     for each in found["errors"]:
-        where = f"{safe(each['process'])}/{safe(each['task'])}, attempt {each['attempt']}"
-        click.echo(
-            f"error  {when(each['failed'])}  {each['type']} {safe(each['code'])} at {where}: {cell(each['short'], 100)}"
-        )
+        _print_error(each)
     for each in found["runs"]:
         click.echo(
             f"run    {when(each['at'])}  {each['run_id']} of {safe(each['task'])} is {each['status'] or 'deleted'}"
@@ -58,6 +55,16 @@ def print_transaction(found: Mapping[str, Any]) -> None:
     _print_wait(found["waits"])
     if found["answers"]:
         click.echo(f"It has failed; on offer: {', '.join(found['answers'])}.")
+
+
+def _print_error(error: Mapping[str, Any]) -> None:
+    """One line, and where the software failed the place in the code."""
+    where = f"{safe(error['process'])}/{safe(error['task'])}, attempt {error['attempt']}"
+    told = f"{error['type']} {safe(error['code'])} at {where}: {cell(error['short'], 100)}"
+    click.echo(f"error  {when(error['failed'])}  {told}")
+    place = error["full"].rpartition("\n")[2]
+    if place.startswith("at "):
+        click.echo(f"       {cell(place, 200)}")
 
 
 def _print_wait(waits: Mapping[str, Any] | None) -> None:

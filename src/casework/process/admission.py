@@ -29,7 +29,7 @@ def admit(process: BusinessProcess, statuses: StatusSet = DEFAULT_STATUSES) -> L
     Raises:
         ProcessDeclarationError: something does not hold; lists every problem with its remedy.
     """
-    problems = list(_parts(process))
+    problems = list(_several(process)) or list(_parts(process))
     if not problems:  # the rest asks the parts
         line = Line(process, statuses)
         problems = [*_tray(line), *_statuses(line), *_rules(line)]
@@ -73,6 +73,15 @@ def _limits(lines: Iterable[Line]) -> Iterator[str]:
                     f"Task {task!r} has max_per_second {other:g} in process {first!r} and {rate:g} in "
                     f"{line.process.name!r}. All tasks of a name share one limit: give both the same, or rename one."
                 )
+
+
+def _several(process: BusinessProcess) -> Iterator[str]:
+    """The comma that a tuple of one is easily written without."""
+    for name in ("tasks", "rules"):
+        given: Any = getattr(process, name)
+        if not isinstance(given, tuple | list):
+            one = given.__name__ if isinstance(given, type) else type(given).__name__
+            yield f"{name} is {one} alone. Give a tuple, which of one has a comma: {name}=({one},)."
 
 
 def _parts(process: BusinessProcess) -> Iterator[str]:
@@ -134,19 +143,30 @@ def _statuses(line: Line) -> Iterator[str]:
         wanted.insert(0, "status_to_monitor")
     missing = [name for name in wanted if not hasattr(monitor, name)]
     for name in missing:
-        yield f"Monitor {monitor.__name__} has no {name}. Add a line like {name} = 'INTAKE_COMPLETED'."
+        yield f"Monitor {monitor.__name__} has no {name}. Add a line like {name} = {line.statuses.working[0]!r}."
     if not missing:
         before = monitor.status_to_monitor if issubclass(monitor, TransactionMonitorTask) else None
         if before is None and not issubclass(monitor, InputMonitorTask):
             before = monitor.status_to_set  # where its Transactions come from, only its runner knows
-        yield from _move(line.statuses, f"Monitor {monitor.__name__}", before, monitor.status_to_set)
+        yield from _move(line.statuses, f"Monitor {monitor.__name__}", before, monitor.status_to_set, wanted)
     if finalizer is not None:
-        yield from _move(line.statuses, "the Finalizer", finalizer.expects, finalizer.sets)
+        yield from _move(line.statuses, "the Finalizer", finalizer.expects, finalizer.sets, ("expects", "sets"))
+        known = (
+            finalizer.expects in line.statuses.moves and not missing and monitor.status_to_set in line.statuses.moves
+        )
+        if known and not line.statuses.leads(monitor.status_to_set, finalizer.expects):
+            yield (
+                f"the Finalizer expects {finalizer.expects}, to which nothing leads from {monitor.status_to_set}, in "
+                f"which Monitor {monitor.__name__} lets Transactions on. Let it expect that, or add the moves."
+            )
 
 
-def _move(statuses: StatusSet, who: str, before: str | None, after: str) -> Iterator[str]:
+def _move(statuses: StatusSet, who: str, before: str | None, after: str, fields: Iterable[str]) -> Iterator[str]:
+    """What is wrong with a move that `who` makes; `fields` say by what it is set."""
     try:
         statuses.check(before, after)
+    except ProcessDeclarationError as error:
+        yield f"{who}: {error} It is what {' and '.join(fields)} say; a project's own statuses are `statuses=`."
     except CaseworkError as error:
         yield f"{who}: {error}"
 

@@ -94,6 +94,11 @@ def spec_of(cls: Any) -> TaskSpec:
     """
     found = vars(cls).get(_SPEC) if isinstance(cls, type) else None
     if not isinstance(found, TaskSpec):
+        if isinstance(vars(type(cls)).get(_SPEC), TaskSpec):
+            name = type(cls).__name__
+            raise ProcessDeclarationError(
+                f"an object of {name} is given. Give the class itself: {name}.", field="tasks"
+            )
         shown = cls.__name__ if isinstance(cls, type) else repr(cls)[:80]
         raise ProcessDeclarationError(f'{shown} is no Task. Decorate its class with @bot_task("name").', field="tasks")
     return found

@@ -40,7 +40,7 @@ class TaskConnection:
         if self.lent is None:
             raise FatalError(
                 "No database transaction is open for this Task. Derive it from TransactionalTask, or from another kind "
-                "that has `ctx.connection`."
+                "that has `ctx.connection`. In memory there is none: give a module that provides another repository."
             )
         return self.lent
 

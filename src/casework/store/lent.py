@@ -24,6 +24,7 @@ from psycopg.rows import AsyncRowFactory
 from casework.errors import FatalError, RetryableError
 from casework.store.connection import BoundedConnection
 from casework.store.database import Database
+from casework.store.roles import RUNTIME
 
 _GAP = re.compile(r"\s+|;|--[^\n]*")
 _WORDS = re.compile(r"[a-z_]+")
@@ -31,6 +32,7 @@ _REFUSED = frozenset(
     {"abort", "begin", "commit", "deallocate", "discard", "end", "listen", "load", "prepare", "release", "reset"}
     | {"rollback", "savepoint", "set", "start", "unlisten"}
 )
+_NO_RIGHT = "42501"
 _ENDED = frozenset({"25P01", "25P02", "2D000", "3B001"})
 """No transaction or no such savepoint is there: the borrower ended what was lent."""
 _IDENTITY = b"select pg_current_xact_id_if_assigned()::text, current_user::text, session_user::text"
@@ -213,7 +215,7 @@ async def lent(conn: AsyncConnection[Any], *, sure: bool = True) -> AsyncIterato
     except psycopg.Error as error:
         raise _ended(error) from error
     if after != before:
-        raise FatalError(f"A transactional tool ended its transaction or changed its role. {_ENDING}; mend the tool.")
+        raise FatalError(f"A transactional tool or task ended its transaction or changed its role. {_ENDING}; mend it.")
     if after is not None:
         await conn.execute(_OURS_LATER)
 
@@ -254,16 +256,17 @@ async def _undo(conn: AsyncConnection[Any], statements: bytes) -> None:
 def _ended(error: psycopg.Error) -> FatalError | RetryableError:
     told = f"({error.sqlstate or type(error).__name__}): {error.diag.message_primary or error}"
     if error.sqlstate in _ENDED:
-        return FatalError(f"A transactional tool ended its transaction {told}. {_ENDING}; mend the tool.")
-    return RetryableError(f"The transaction of a tool broke {told}. Nothing of it was kept.")
+        return FatalError(f"A transactional tool or task ended its transaction {told}. {_ENDING}; mend it.")
+    remedy = f" Grant the right to the role {RUNTIME}." if error.sqlstate == _NO_RIGHT else ""
+    return RetryableError(f"The transaction of a tool or task broke {told}. Nothing of it was kept.{remedy}")
 
 
 def _check(statement: Statement) -> None:
     first, second = _first_words(_text(statement))
     if first in _REFUSED and (first, second) != ("set", "constraints"):
         raise FatalError(
-            f"A transactional tool sent {first.upper()!r}. {_ENDING}: return to commit, raise to roll back, and use "
-            "`async with ctx.connection.transaction()` for a part that may fail."
+            f"A transactional tool or task sent {first.upper()!r}. {_ENDING}: return to commit, raise to roll back, "
+            "and use `async with ctx.connection.transaction()` for a part that may fail."
         )
 
 

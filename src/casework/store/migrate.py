@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from typing import Any, Literal
 
 import psycopg
@@ -74,6 +75,27 @@ def shipped() -> list[Migration]:
     return ordered(files)
 
 
+def with_own(files: Sequence[Path]) -> list[Migration]:
+    """The shipped migrations and, behind them, those of a project: SQL files for tables of its own, as they are given.
+
+    Each is known by its file's name, is applied once, and must not change afterwards.
+
+    Raises:
+        MigrationError: a file cannot be read, or two have one name.
+    """
+    made = shipped()
+    for number, file in enumerate(files, start=made[-1].number + 1):
+        name = f"own/{file.name}"
+        if any(each.name == name for each in made):
+            raise MigrationError(f"Two files are named {file.name}. Rename one: each is known by its name.")
+        try:
+            text = file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MigrationError(f"{file} cannot be read: {error}. Correct it.") from None
+        made.append(Migration(name, number, "before", text))
+    return made
+
+
 def ordered(files: Sequence[tuple[str, str]]) -> list[Migration]:
     """Files (name, text) as migrations in order.
 
@@ -102,8 +124,8 @@ def _migration(name: str, text: str) -> Migration:
 async def migrate(admin_dsn: str, phase: Phase = "all", migrations: Sequence[Migration] | None = None) -> list[str]:
     """Make the roles, apply what is missing, and return the names of what was applied now.
 
-    `before` stops in front of the last release's after files; `all` and `after` apply everything. `migrations` is for
-    tests; None are the shipped ones.
+    `before` stops in front of the last release's after files; `all` and `after` apply everything. `migrations` None
+    are the shipped ones; `with_own` gives these with a project's own.
 
     Raises:
         SettingsError: `admin_dsn` does not parse.

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from casework.errors import MigrationError, StoreUnavailableError
 from casework.store.database import Database
-from casework.store.migrate import Migration, migrate, ordered, pending, shipped
+from casework.store.migrate import Migration, migrate, ordered, pending, shipped, with_own
 from casework.store.roles import ensure_roles
 from tests.integration.store.catalog import SCHEMAS, schema_lines
 
@@ -50,6 +50,22 @@ async def test_changed_file_is_refused_by_name(database_dsn: str) -> None:
     changed = Migration(first.name, first.number, first.phase, first.sql + "\n-- changed")
     with pytest.raises(MigrationError, match=rf"{first.name} was changed after it was applied"):
         await migrate(database_dsn, migrations=[changed, *others])
+
+
+async def test_a_projects_own_tables_come_behind_the_rest_and_once(empty_database_dsn: str, tmp_path: Path) -> None:
+    """BP-3. Their guard is there already; a file is known by its name, and refused when it was changed."""
+    file = tmp_path / "tables.sql"
+    file.write_text(
+        "create table public.payments (paid_for uuid); select process_ops.guard_entities('public.payments', 'paid_for')"
+    )
+    assert (await migrate(empty_database_dsn, migrations=with_own([file])))[-1] == "own/tables.sql"
+    assert await migrate(empty_database_dsn, migrations=with_own([file])) == []
+    assert await migrate(empty_database_dsn) == []
+    file.write_text("create table public.others ()")
+    with pytest.raises(MigrationError, match=r"own/tables\.sql was changed"):
+        await migrate(empty_database_dsn, migrations=with_own([file]))
+    with pytest.raises(MigrationError, match=r"Two files are named tables\.sql"):
+        with_own([file, file])
 
 
 def three() -> list[Migration]:

@@ -110,6 +110,9 @@ class Late(InputMonitorTask[str]):
     [
         ((A, A), {}, "task 'a' stands in it twice"),
         ((A, object), {}, "object is no Task. Decorate its class"),
+        ((A, B()), {}, "an object of Noted is given. Give the class itself"),
+        ((A,), {"rules": LOOP_RULE}, "rules is Rule alone"),
+        ((A,), {"finalizer": Finalizer("INTAKE_COMPLETED", "PROCESSING_IN_PROGRESS")}, "in which Monitor"),
         ((A,), {"name": "Intake"}, "process name 'Intake' is not usable"),
         ((A,), {"monitor": Line}, "is no Monitor"),
         ((A,), {"tray_size": 0}, "tray_size is 0"),
@@ -136,6 +139,13 @@ def test_what_does_not_hold_is_named(tasks: tuple[Any, ...], more: dict[str, Any
     found = refusal(*tasks, **more)
     assert any(each in found for each in said.split("|")), found
     assert found.startswith("Process ")
+
+
+def test_a_forgotten_comma_is_named() -> None:
+    """`tasks=(A)` is A alone and no tuple."""
+    alone: Any = A
+    with pytest.raises(ProcessDeclarationError, match=r"tasks is Noted alone.* a comma: tasks=\(Noted,\)"):
+        admit(replace(process(), tasks=alone))
 
 
 def test_all_problems_are_told_at_once() -> None:

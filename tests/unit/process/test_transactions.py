@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -111,6 +113,18 @@ def test_an_error_is_recorded_with_its_type() -> None:
     assert (other.type, other.code) == (ErrorType.APPLICATION, "TimeoutError")
     assert (other.transaction, other.root, other.process, other.task) == (ID, UUID(int=9), "intake", "validate")
     assert (other.attempt, other.started, other.failed) == (1, AT, LATER)
+
+
+def test_an_error_of_the_software_says_where_it_was_raised() -> None:
+    """File and line in the project's own code, not in the library that it called; a BUSINESS error needs none."""
+    with pytest.raises(ValueError, match="Expecting") as raised:
+        json.loads("{")
+    made = entity(raised.value)
+    assert re.search(rf"\nat {re.escape(__file__)}:\d+$", made.full)
+    assert "\n" not in made.short
+    with pytest.raises(BusinessError) as meant:
+        raise BusinessError("amount is missing", code="NO_AMOUNT")
+    assert entity(meant.value).full == "BusinessError: amount is missing"
 
 
 def test_an_error_record_is_one_row_for_an_attempt_and_holds_no_secret() -> None:

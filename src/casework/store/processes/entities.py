@@ -36,7 +36,10 @@ async def check_guarded(conn: Connection, tables: Sequence[str]) -> None:
 
 def _fault(table: _Table) -> str:
     if not table.found:
-        return f"There is no table {table.name!r}. Name it as schema.table, and migrate first."
+        return (
+            f"There is no table {table.name!r}. Name it as schema.table, and make it by --tables of `casework migrate` "
+            "or `casework dev`."
+        )
     lacks = [
         what
         for what, there in (
@@ -47,6 +50,6 @@ def _fault(table: _Table) -> str:
     ]
     return (
         f"{table.name!r} lacks {' and '.join(lacks)}. "
-        f"Run select process_ops.guard_entities('{table.name}', 'COLUMN') in a migration, with the column that names "
-        "the Transaction."
+        f"Run select process_ops.guard_entities('{table.name}', 'COLUMN') in a file of --tables, with the column that "
+        "names the Transaction."
     )
