@@ -15,6 +15,7 @@ from casework.errors import BusinessError, ProcessDeclarationError
 from casework.process import ABORTED, ERRORS, HAS_ERROR, INTAKE, Answer, BusinessProcess, ErrorEntity, Finalizer, Remedy
 from casework.process.admission import admit
 from casework.process.declaring import bot_task
+from casework.process.lines import LOOP_RULE, Rule
 from casework.process.local import LocalProject
 from casework.process.monitors import InputMonitorTask, TransactionMonitorTask
 from casework.process.tasks import Change, ErrorTask, PlainTask, TaskContext
@@ -173,3 +174,16 @@ async def test_an_entity_that_fails_at_each_poll_is_recorded_once() -> None:
         for _ in range(3):
             await project.run("intake")
         assert [each.code for each in project.store.errors] == ["EMPTY"]
+
+
+async def test_one_that_the_rules_behind_the_monitor_cannot_place_is_refused_alone() -> None:
+    """BP-6, BP-10. A Rule that cannot be evaluated over one Transaction is its error; the others go on."""
+    rules = (LOOP_RULE, Rule("monitor", "!_sys_repeat && data.amount > 5", "b"))
+    async with LocalProject([process(plain("a"), plain("b"), rules=rules, tray_size=9)]) as project:
+        high, none, low = (project.add("INTAKE_COMPLETED", data) for data in ({"amount": 6}, {}, {"amount": 5}))
+        await project.run("processing")
+        store = project.store
+        assert store.statuses([high, none, low]) == [DONE, HAS_ERROR, DONE]
+        assert [store.transactions[each].data.get("seen") for each in (high, none, low)] == [["b"], None, ["a", "b"]]
+        (error,) = store.errors
+        assert "data.amount > 5" in error.full

@@ -83,6 +83,8 @@ class TrayCalls:
         await self.pause(work)
         parts = [work.transactions[first : first + TOGETHER] for first in range(0, len(work.transactions), TOGETHER)]
         known = {part: self._known.pop((work.path, part)) for part in parts if (work.path, part) in self._known}
+        # Of other parts than these it is of no use, and must not be told at another attempt.
+        self._known = {key: each for key, each in self._known.items() if key[0] != work.path}
         ahead = self._book.ahead(work, self._start.ahead) if len(known) < len(parts) and self._start.ahead else ()
         made: list[Outcome] = []
         for part in parts:

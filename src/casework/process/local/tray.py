@@ -91,11 +91,17 @@ class LocalTray:
     async def _entries(self) -> list[Entry]:
         entries = []
         for each in self._held.values():
-            to = self._line.route(MONITOR, record_of(each))
-            self._seen(MONITOR, to, each.uuid)
-            entries.append(Entry(each.uuid, to, each.parent_uuid, each.skip_until))
+            entries.append(self._entry(each))
             await self._skipped(each)
         return entries
+
+    def _entry(self, transaction: Transaction) -> Entry:
+        """A Rule that cannot be evaluated over it refuses it the line, and it alone."""
+        try:
+            to, refused = self._onward(MONITOR, transaction), None
+        except (ExpressionError, ProcessDeclarationError) as error:
+            to, refused = self._line.stations[1], str(error)
+        return Entry(transaction.uuid, to, transaction.parent_uuid, transaction.skip_until, refused)
 
     async def _skipped(self, transaction: Transaction) -> None:
         """Tell the tasks that it passes over, where it goes on at a later one."""
