@@ -12,7 +12,7 @@ from casework.api.access import CallerDep, Role, needs
 from casework.api.body import ExactRoute, PlainResponse
 from casework.api.processes import stop_process
 from casework.api.services import ServicesDep
-from casework.store.processes import monitors
+from casework.store.processes import intake, monitors
 
 router = APIRouter(prefix="/v1/monitors", tags=["monitors"], route_class=ExactRoute)
 
@@ -32,12 +32,17 @@ async def list_monitors(caller: CallerDep, services: ServicesDep) -> Response:
 @router.get("/{name}", response_model=process_shapes.MonitorDetail)
 @needs(Role.VIEWER)
 async def show_monitor(name: Name, caller: CallerDep, services: ServicesDep) -> Response:
-    """The Monitor of a process, with its newest rounds."""
+    """The Monitor of a process, with its newest rounds, and what it could not take in."""
     line = process_standing.line_of(services, name)
     (told,) = await process_standing.of_monitors(services, caller, [line])
     async with services.db.transaction() as conn:
         rounds = await monitors.rounds(conn, caller.tenant, name)
-    return PlainResponse({**told, "newest_rounds": [process_render.monitor_round(row) for row in rounds]})
+        refused = await intake.refused(conn, caller.tenant, name)
+    newest = {
+        "newest_rounds": [process_render.monitor_round(row) for row in rounds],
+        "newest_refused": [process_render.refused(row) for row in refused],
+    }
+    return PlainResponse({**told, **newest})
 
 
 @router.post("/{name}/poll", status_code=202, response_model=process_shapes.ProcessReceipt)

@@ -13,6 +13,7 @@ from casework.process.lines import Line
 from casework.process.monitor_settings import Effective
 from casework.process.schedules import Schedule
 from casework.process.working import Family
+from casework.store.processes.intake import InputErrorRow
 from casework.store.processes.linked_runs import LinkedRun
 from casework.store.processes.lists import AnalyticsRow, Count, TransactionRow
 from casework.store.processes.monitors import MonitorRow, RoundRow
@@ -78,6 +79,21 @@ def monitor_round(row: RoundRow) -> dict[str, Plain]:
     """`process_shapes.MonitorRound`."""
     counts = ("claimed", "trays", "taken_in", "repeated", "bad", "failure", "loop_record", "stopped", "polled", "round")
     return {"life": str(row.life), "at": when(row.at), **{name: getattr(row, name) for name in counts}}
+
+
+def refused(row: InputErrorRow) -> dict[str, Plain]:
+    """`process_shapes.RefusedEntity`."""
+    return {
+        "natural_key": row.natural_key,
+        "type": str(row.type),
+        "code": row.code,
+        "severity": str(row.severity),
+        "short": row.short_text,
+        "full": row.full_text,
+        "times": row.times,
+        "first_at": when(row.first_at),
+        "last_at": when(row.last_at),
+    }
 
 
 def process(line: Line, counts: Iterable[Count], of_monitor: Plain) -> dict[str, Plain]:

@@ -100,10 +100,25 @@ class MonitorRound(Shape):
     stopped: str | None
 
 
+class RefusedEntity(Shape):
+    """An entity that could not be taken in, or (without a natural key) a poll that failed; `times` counts repeats."""
+
+    natural_key: str | None
+    type: str
+    code: str
+    severity: str
+    short: str
+    full: str
+    times: int
+    first_at: str
+    last_at: str
+
+
 class MonitorDetail(Monitor):
-    """A Monitor with its newest rounds, at most 100."""
+    """A Monitor with its newest rounds, and what it refused last; at most 100 of each."""
 
     newest_rounds: list[MonitorRound]
+    newest_refused: list[RefusedEntity]
 
 
 class Finalizer(Shape):

@@ -35,7 +35,7 @@ def list_(as_json: bool) -> int:
 @click.argument("name")
 @json_option
 def show(name: str, as_json: bool) -> int:
-    """The Monitor of process NAME, with its newest rounds."""
+    """The Monitor of process NAME, with its newest rounds, and what it could not take in."""
     from casework.cli.http import Api
     from casework.cli.process_view import path_of, print_monitor
 

@@ -12,7 +12,7 @@ import click
 from casework.cli import exits
 from casework.cli.durations import duration
 from casework.cli.http import Api
-from casework.cli.output import emit_json, safe, table, when
+from casework.cli.output import cell, emit_json, safe, table, when
 from casework.graph.durations import seconds_of
 
 BY_HAND = "stopped by hand"
@@ -167,6 +167,16 @@ def print_monitor(found: Mapping[str, Any]) -> None:
     print_configuration(found["configuration"])
     for row in found.get("newest_rounds", ()):
         click.echo(f"round {row['round']:<5} {when(row['at'])}  {_round(row)}")
+    _print_refused(found.get("newest_refused", ()))
+
+
+def _print_refused(found: Sequence[Mapping[str, Any]]) -> None:
+    for each in found:
+        what = "a poll" if each["natural_key"] is None else cell(each["natural_key"])
+        times = "" if each["times"] == 1 else f" {each['times']} times, first {when(each['first_at'])}"
+        click.echo(
+            f"refused     {when(each['last_at'])}  {what}{times}: {safe(each['code'])}: {cell(each['short'], 100)}"
+        )
 
 
 def print_configuration(found: Mapping[str, Any]) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+from uuid import UUID, uuid5
 
 import psycopg
 import pytest
 
 from casework.api import build
 from casework.app import App
+from casework.cli.process_view import print_monitor
 from casework.errors import ProcessDeclarationError
-from casework.process import half_days
+from casework.process import ErrorType, Severity, half_days
 from casework.settings import Settings
-from tests.integration.api.conftest import Door
-from tests.integration.api.lines import APP, WORK, door_to, put, put_failed
+from casework.store.processes import intake
+from casework.store.processes.intake import InputErrorRow
+from tests.integration.api.conftest import TENANT, Door
+from tests.integration.api.lines import APP, BEGAN, WORK, door_to, put, put_failed
 
 
 @pytest.fixture
@@ -80,6 +85,43 @@ async def test_a_monitor_tells_its_configuration_and_where_it_is_from(works: Doo
     (ignored,) = errors["configuration"]["ignored"]
     assert "field 'pollingIntervall'" in ignored
     assert (await works.get("/v1/monitors/work")).body["newest_rounds"] == []
+
+
+async def test_a_monitor_tells_what_it_could_not_take_in(works: Door, capsys: pytest.CaptureFixture[str]) -> None:
+    """BP-20. Each entity once, with how often and when last; a poll that failed has no key. Of this process alone."""
+    known: dict[str, Any] = {
+        "monitor_class": "ProcessingMonitor",
+        "type": ErrorType.BUSINESS,
+        "code": "EMPTY",
+        "severity": Severity.ERROR,
+        "full_text": "BusinessError: nothing in it",
+        "times": 1,
+    }
+
+    async def refuse(number: int, key: str | None, short: str, process: str = "work") -> None:
+        at = BEGAN + timedelta(minutes=number)
+        row = InputErrorRow(
+            uuid=uuid5(UUID(int=0), f"{key}"), process=process, natural_key=key, short_text=short,
+            first_at=at, last_at=at, **known,
+        )  # fmt: skip
+        async with works.db.transaction() as conn:
+            await intake.refuse(conn, TENANT, row)
+
+    for number in (1, 2, 3):
+        await refuse(number, "mail\x1b[2J", "BusinessError: nothing in it")
+    await refuse(2, None, "ConnectionError: the mailbox is away")
+    await refuse(4, "other", "not here", process="errors")
+    found = (await works.get("/v1/monitors/work", role="viewer")).body
+    mail, poll = found["newest_refused"]
+    assert (mail["times"], mail["first_at"][:16], mail["last_at"][:16]) == (3, "2026-03-01T00:01", "2026-03-01T00:03")
+    assert (mail["code"], mail["type"], poll["natural_key"]) == ("EMPTY", "BUSINESS", None)
+    print_monitor(found)
+    first, second = capsys.readouterr().out.splitlines()[-2:]
+    assert first == (
+        "refused     2026-03-01 00:03:00Z  mail\ufffd[2J 3 times, first 2026-03-01 00:01:00Z: EMPTY: "
+        "BusinessError: nothing in it"
+    )
+    assert second.endswith("a poll: EMPTY: ConnectionError: the mailbox is away")
 
 
 async def test_a_monitor_class_is_configured(works: Door) -> None:
