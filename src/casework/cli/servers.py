@@ -56,7 +56,7 @@ def api(reference: str | None, host: str | None, port: int | None) -> int:
 
 tables_option: Callable[[F], F] = click.option(
     "--tables",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
     help="SQL for tables of your own, applied once behind the rest. May be given several times; they run in order.",
