@@ -40,7 +40,7 @@ PARTS = ("claimers", "schedule", "trays", "errors", "stop")
     type=click.FloatRange(0.1, 3600),
     default=3.0,
     show_default=True,
-    help="Seconds between two kills of a worker.",
+    help="Seconds between two kills of a worker, at least.",
 )
 @click.option("--claimers", type=click.IntRange(1, 64), default=8, show_default=True, help="Claimers that race.")
 @click.option(

@@ -18,7 +18,10 @@ WORKERS = 3
 STILL_S = 180.0
 """Seconds without any movement after which it is broken off."""
 OPEN = "select count(*) from process_ops.transactions where uuid = any(%(uuids)s) and end_time is null"
-MOVED = "select count(*) from process_ops.transaction_steps where state = 'COMPLETED'"
+MOVED = """
+select count(*) from process_ops.transaction_steps
+where state = 'COMPLETED' and transaction_uuid = any(%(uuids)s)
+"""
 STATUSES = "select status, count(*) from process_ops.transactions where uuid = any(%(uuids)s) group by 1"
 STEPS = """
 select task, transaction_uuid, count(*) from process_ops.transaction_steps
@@ -29,7 +32,9 @@ KEYS = "select data ->> 'key' from process_ops.transactions where uuid = any(%(u
 
 
 async def play(ground: ProcessGround, report: Report, number: int, kills: int, every_s: float) -> None:
-    """Put `number` Transactions in, start the process, and kill a worker `kills` times, one each `every_s` seconds.
+    """Put `number` Transactions in, start the process, and kill a worker `kills` times, evenly over the way.
+
+    Between two kills lie at least `every_s` seconds.
 
     Raises:
         BrokenOffError: nothing moves any more, or a server refuses.
@@ -53,7 +58,7 @@ async def _through(ground: ProcessGround, report: Report, uuids: Sequence[UUID],
     """Kill until it is enough, and wait until all have ended; how many were killed."""
     killed, last_kill, moved, moved_at = 0, time.monotonic(), -1, time.monotonic()
     while True:
-        [(is_open,)], [(steps,)] = await ground.owner(OPEN, uuids=uuids), await ground.owner(MOVED)
+        [(is_open,)], [(steps,)] = await ground.owner(OPEN, uuids=uuids), await ground.owner(MOVED, uuids=uuids)
         if not is_open:
             return killed
         now = time.monotonic()
@@ -61,7 +66,8 @@ async def _through(ground: ProcessGround, report: Report, uuids: Sequence[UUID],
             moved, moved_at = steps, now
         if now - moved_at > STILL_S:
             raise BrokenOffError(f"Nothing has moved for {STILL_S:g} s, and {is_open} Transactions are open.")
-        if killed < kills and steps and now - last_kill >= every_s and (pid := ground.crew.kill_ready()):
+        due = killed < kills and steps >= len(TASKS) * len(uuids) * (killed + 0.5) / kills
+        if due and now - last_kill >= every_s and (pid := ground.crew.kill_ready()):
             killed, last_kill = killed + 1, now
             report.tell(f"Killed worker {pid}: {steps} steps COMPLETED, {is_open} Transactions open.")
         await asyncio.sleep(LOOK_EVERY_S)
