@@ -16,8 +16,8 @@ NUMBER = 5
 WITHIN_S = 60.0
 AT_ONCE_S = 15.0
 """Seconds within which it must end: it wakes every second, on a machine that may be busy."""
-STAYS_S = 6.0
-"""Seconds for which it is left stopped: three times what it sleeps between two polls."""
+STAYS_S = 4.0
+"""Seconds for which it is left stopped: twice what lies between two polls."""
 STOP = (
     "update process_ops.monitor set stopped = 1 where tenant = %(tenant)s and monitor_id = %(process)s returning now()"
 )
