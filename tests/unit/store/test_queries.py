@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 import casework.store
 from casework.errors import UnserialisableError
 from casework.store import queries
+from casework.store.processes.audit_checks import CHECKS
 from casework.store.queries import Writing
 
 STORE = Path(casework.store.__file__).parent
@@ -30,6 +31,7 @@ def test_each_query_has_a_name_and_is_used_and_each_used_name_exists() -> None:
                 used[loaded[1]] |= set(re.findall(r'"(\w+)"', key))
         for module, name in re.findall(r'queries\.load\("(\w+)"\)\["(\w+)"\]', text):
             used[module].add(name)
+    used["process_audit"] |= {check.query for check in CHECKS}
     assert {module: set(queries.load(module)) for module in MODULES} == used
 
 
