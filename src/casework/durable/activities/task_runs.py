@@ -275,7 +275,8 @@ class TaskRunActivities:
 
     def _station(self, work: TrayWork, end: RunEnd | None) -> Station:
         line = self._services.lines.get(work.process)
-        if line is None or work.station not in line.specs:
+        spec = None if line is None else line.specs.get(work.station)
+        if line is None or spec is None or not spec.alone:
             return GoneStation(self._services, work, line, self._now)
         return RunStation(self._services, work, line, self._now, end)
 

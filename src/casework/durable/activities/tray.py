@@ -109,7 +109,7 @@ class TrayActivities:
         if line is not None and work.station == FINALIZER:
             return FinalizerStation(services, work, line, self._now)
         spec = None if line is None else line.specs.get(work.station)
-        if line is None or spec is None:
+        if line is None or spec is None or spec.alone:
             return GoneStation(services, work, line, self._now)
         if spec.kind is Kind.PLAIN:
             station = ComputingStation if spec.computes else PlainStation

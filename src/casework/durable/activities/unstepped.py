@@ -125,15 +125,19 @@ class FinalizerStation(UnsteppedStation):
 
 
 class GoneStation(UnsteppedStation):
-    """A task, or a whole process, that the application does not have any more."""
+    """A task, or a whole process, that the application does not have any more; or a task of a kind for which the tray
+    was not begun: it waits for a run where it was to work at once, or the other way.
+    """
 
     async def write(self, conn: Connection, found: Transaction) -> Outcome:
         """Fail it, with what there is."""
         asked, lines = self.asked, self.services.lines
         if self.line is None:
             what = unknown("process", asked.process, lines)
-        else:
+        elif self.spec is None:
             what = f"process {asked.process!r} has no task {asked.station!r} any more"
+        else:
+            what = f"task {asked.station!r} of process {asked.process!r} is of kind {self.spec.kind} now"
         text = f"{what[0].upper()}{what[1:]}. The tray was begun by another release; clone the Transaction."
         return await self.fail(conn, found, FatalError(text))
 

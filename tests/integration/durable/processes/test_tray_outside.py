@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
+from casework.durable.activities.task_runs import TaskRunActivities
+from casework.durable.activities.tray import TrayActivities
+from casework.durable.process_contracts import TrayWork
 from casework.process import Change, ErrorPolicy, PlainTask, TaskContext, Transaction, TransactionalTask, bot_task
 from casework.process.tasks import Task
 from casework.settings import Settings, TemporalSettings
@@ -18,7 +24,7 @@ from casework.store.migrate import migrate
 from tests.integration.durable.conftest import House, eventually
 from tests.integration.durable.processes.test_tray import noting
 from tests.integration.durable.processes.trays import Yard, project, yard
-from tests.unit.process.lines import plain, process
+from tests.unit.process.lines import Ask, plain, process
 
 DONE = "PROCESSING_COMPLETED"
 
@@ -174,3 +180,20 @@ async def test_a_tray_goes_on_after_the_database_was_away(
                     assert await here.errors(uuid) == []
     finally:
         server.stop()
+
+
+@pytest.mark.parametrize(("before", "now"), [(plain("ask"), Ask), (Ask, plain("ask"))])
+async def test_a_task_that_has_become_another_kind_fails_what_is_under_way(house: House, before: Any, now: Any) -> None:
+    """BP-8, BP-23. A release has made a task that waits of one that works at once, or the other way: the tray was begun
+    for what it was, so its Transactions fail, and are told why."""
+    async with yard(house, project(process(before)), works=False) as here:
+        uuid = await here.add()
+        start = await here.claimed()
+        services = replace(house, app=project(process(now))).services()
+        work = TrayWork(start.tenant, start.process, start.claim_id, "ask", 1, 1, start.standing)
+        call = TaskRunActivities(services).begin_task_run if before is Ask else TrayActivities(services).work_tray
+        await ActivityEnvironment().run(call, work)
+        (error,) = await here.errors(uuid)
+        kind = "plain" if before is Ask else "manual"
+        assert f"Task 'ask' of process 'processing' is of kind {kind} now. The tray was begun by another" in error.full
+        assert await here.statuses([uuid]) == ["HAS_ERROR"]
