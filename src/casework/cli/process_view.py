@@ -206,8 +206,8 @@ def _configuration(found: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def print_transactions(page: Mapping[str, Any]) -> None:
-    """The table of Transactions, and how to see more."""
+def print_transactions(page: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """The table of Transactions, and how to see more; where there is none, by which options it was looked for."""
     headings = {
         "uuid": "TRANSACTION",
         "status": "STATUS",
@@ -216,7 +216,10 @@ def print_transactions(page: Mapping[str, Any]) -> None:
         "natural_key": "KEY",
         "since": "SINCE",
     }
-    table([{**row, "since": when(row["start_time"])} for row in page["items"]], headings, "There is no Transaction.")
+    given = {name: value for name, value in wanted.items() if value is not None and name not in ("limit", "cursor")}
+    asked = "".join(f" --{name.replace('_', '-')} {safe(str(value))}" for name, value in given.items())
+    none = f"There is no Transaction{f' with{asked}' if asked else ''}."
+    table([{**row, "since": when(row["start_time"])} for row in page["items"]], headings, none)
     if page["next_cursor"]:
         click.echo(f"More with --cursor {page['next_cursor']}", err=True)
 

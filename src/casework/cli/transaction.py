@@ -78,7 +78,7 @@ def list_(*, as_json: bool, **wanted: Any) -> int:
 
     with Api.find() as api:
         page = api.get("/v1/transactions", **wanted)
-    emit_json(page) if as_json else print_transactions(page)
+    emit_json(page) if as_json else print_transactions(page, wanted)
     return exits.OK
 
 

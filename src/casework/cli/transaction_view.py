@@ -44,7 +44,7 @@ def print_transaction(found: Mapping[str, Any]) -> None:
         where = f"{safe(each['process'])}/{safe(each['path'])}"
         click.echo(f"step   {when(each['started_at'])}  {where}  {each['state']}, attempt {each['attempt']}{failed}")
     for each in found["errors"]:
-        _print_error(each)
+        print_error(each)
     for each in found["runs"]:
         click.echo(
             f"run    {when(each['at'])}  {each['run_id']} of {safe(each['task'])} is {each['status'] or 'deleted'}"
@@ -57,7 +57,7 @@ def print_transaction(found: Mapping[str, Any]) -> None:
         click.echo(f"It has failed; on offer: {', '.join(found['answers'])}.")
 
 
-def _print_error(error: Mapping[str, Any]) -> None:
+def print_error(error: Mapping[str, Any]) -> None:
     """One line, and where the software failed the place in the code."""
     where = f"{safe(error['process'])}/{safe(error['task'])}, attempt {error['attempt']}"
     told = f"{error['type']} {safe(error['code'])} at {where}: {cell(error['short'], 100)}"

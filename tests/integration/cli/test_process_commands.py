@@ -207,4 +207,4 @@ def test_the_same_key_is_the_same_transaction(line: Line, folder: Path) -> None:
     code, out, _ = line("transaction", "add", "--input", "given.json", "--key", "mail-1")
     assert (code, out) == (exits.OK, f"Transaction {first} was there before, in status INTAKE_IN_PROGRESS.\n")
     assert first in line("transaction", "list", "--key", "MAIL")[1]
-    assert line("transaction", "list", "--status", "ABORTED")[1] == "There is no Transaction.\n"
+    assert line("transaction", "list", "--status", "ABORTED")[1] == "There is no Transaction with --status ABORTED.\n"
