@@ -7,7 +7,7 @@ from typing import Any
 
 from casework.errors import BusinessError
 from casework.process.monitors import InputMonitorTask
-from casework.sources.sql.rows import SqlRow
+from casework.sources.sql.rows import KEY_LIMIT, SqlRow, hashed
 from casework.sources.sql.source import SqlSource
 
 
@@ -49,5 +49,9 @@ class SqlQuery(InputMonitorTask[SqlRow]):
         self.source.refused(entity)
 
     def natural_key(self, entity: SqlRow) -> str | None:
-        """The query's name and the key."""
-        return None if entity.problem else f"{self.source.settings.name}:{entity.key}"
+        """The query's name and the key; of both together no more than a natural key may have."""
+        if entity.problem:
+            return None
+        name = self.source.settings.name
+        room = KEY_LIMIT - len(name) - 1
+        return f"{name}:{entity.key if len(entity.key) <= room else hashed(entity.key)}"

@@ -107,7 +107,12 @@ def key_of(value: Any, column: str) -> str:
         raise UnserialisableError(column, f"the key is {value!r:.100}", "Give a number, a text, a UUID or a date.")
     if not text.strip():
         raise UnserialisableError(column, "the key is blank", "Give each row one.")
-    return text if len(text) <= KEY_LIMIT else f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return text if len(text) <= KEY_LIMIT else hashed(text)
+
+
+def hashed(key: str) -> str:
+    """What stands for a key that is too long."""
+    return f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def _plain(value: Any, name: str) -> Plain:
